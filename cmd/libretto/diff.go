@@ -75,7 +75,7 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 	namespace := f.Lookup("namespace")
 	o.manifests.namespace, namespace.DefValue = "", ""
 	namespace.Usage = "only the parents of this namespace, which is also that of objects without one (default all parents, and default)"
-	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	o.cluster.addConnection(f)
 	f.Float32Var(&o.cluster.kubeAPIQPS, "kube-api-qps", o.cluster.kubeAPIQPS, "requests a second to the API server, on average; negative means no limit")
 	f.IntVar(&o.cluster.kubeAPIBurst, "kube-api-burst", o.cluster.kubeAPIBurst, "requests to the API server at once")
 	f.StringVarP(&o.selector, "selector", "l", "", "only the parents whose labels match")

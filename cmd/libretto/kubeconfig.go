@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -24,26 +25,35 @@ const inCluster = "in-cluster"
 
 // clusterConfig returns the configuration of the cluster: that of --kubeconfig, else the one that kubectl uses.
 func clusterConfig(w process, o *options) (*rest.Config, configSource, error) {
-	config, from, err := loadConfig(o.kubeconfig, w.getenv)
+	config, from, err := loadConfig(o.kubeconfig, o.kubeContext, w.getenv)
 	if err != nil {
 		return nil, from, err
 	}
 	config.QPS, config.Burst, config.UserAgent = o.kubeAPIQPS, o.kubeAPIBurst, userAgent()
+	config.Impersonate = rest.ImpersonationConfig{UserName: o.asUser, Groups: o.asGroups}
 	return config, from, nil
 }
 
-// loadConfig reads the kubeconfig of the flag, or the files that kubectl reads, merged. If they have no cluster, it is the one
-// that the process runs in.
-func loadConfig(flag string, getenv func(string) string) (*rest.Config, configSource, error) {
+// addConnection adds the flags of commands that read a cluster as kubectl does.
+func (o *options) addConnection(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	f.StringVar(&o.kubeContext, "context", "", "the context of the kubeconfig (default its current one)")
+	f.StringVar(&o.asUser, "as", "", "the user to act as, if you may impersonate; a service account is system:serviceaccount:NAMESPACE:NAME")
+	f.StringArrayVar(&o.asGroups, "as-group", nil, "a group to act as, with --as; may be repeated")
+}
+
+// loadConfig reads the kubeconfig of the flag, or the files that kubectl reads, merged. Context is one of them, or empty for the
+// current one. If they have no cluster, it is the one that the process runs in.
+func loadConfig(flag, context string, getenv func(string) string) (*rest.Config, configSource, error) {
 	rules, where := loadingRules(flag, getenv)
 	loaded, err := rules.Load()
 	if err != nil {
 		return nil, configSource{}, fmt.Errorf("%s: %w", where, err)
 	}
-	if len(loaded.Clusters) == 0 && flag == "" {
+	if len(loaded.Clusters) == 0 && flag == "" && context == "" {
 		return podConfig(where)
 	}
-	config, err := clientcmd.NewDefaultClientConfig(*loaded, &clientcmd.ConfigOverrides{}).ClientConfig()
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err) && len(loaded.Contexts) > 0:
 		return nil, configSource{}, fmt.Errorf("%s: it has no current context: kubectl config use-context NAME: there are %s",
@@ -53,9 +63,9 @@ func loadConfig(flag string, getenv func(string) string) (*rest.Config, configSo
 	case err != nil:
 		return nil, configSource{}, fmt.Errorf("%s: %w", where, err)
 	}
-	from := configSource{context: loaded.CurrentContext}
-	if context := loaded.Contexts[loaded.CurrentContext]; context != nil {
-		from.file = context.LocationOfOrigin
+	from := configSource{context: cmp.Or(context, loaded.CurrentContext)}
+	if used := loaded.Contexts[from.context]; used != nil {
+		from.file = used.LocationOfOrigin
 	}
 	return config, from, nil
 }

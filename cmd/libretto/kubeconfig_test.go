@@ -26,12 +26,16 @@ func TestClusterConfig(t *testing.T) {
 	home := filepath.Dir(filepath.Dir(write("home/.kube/config", "home-context", "home")))
 	own, one, none := write("own", "own-context", "own"), write("one", "one-context", "one"), write("none", "", "none")
 	missing := filepath.Join(directory, "missing")
+	both := one + string(filepath.ListSeparator) + own
+	contexts := map[string]string{"another context": "own-context", "no such context": "other"} // What --context says.
 	for name, c := range map[string]struct {
 		reason, flag, kubeconfig, home, want, problem string
 	}{
 		"flag":            {"The flag is asked first.", own, one, home, "https://own.example own-context own", ""},
 		"environment":     {"Then the environment.", "", one, home, "https://one.example one-context one", ""},
-		"several files":   {"It may have several files, as for kubectl: the first context counts.", "", one + string(filepath.ListSeparator) + own, home, "https://one.example one-context one", ""},
+		"several files":   {"It may have several files, as for kubectl: the first context counts.", "", both, home, "https://one.example one-context one", ""},
+		"another context": {"The flag --context chooses one of them.", "", both, home, "https://own.example own-context own", ""},
+		"no such context": {"It is not made up.", "", both, home, "", `context "other" does not exist`},
 		"home":            {"Then the file of kubectl.", "", "", home, "https://home.example home-context config", ""},
 		"no such flag":    {"A file that was asked for has to be there.", missing, "", home, "", "kubeconfig " + missing},
 		"nothing at home": {"Without any there has to be a cluster around the process.", "", "", directory, "", "there is none in " + filepath.Join(directory, ".kube", "config")},
@@ -42,7 +46,7 @@ func TestClusterConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			environment := map[string]string{"KUBECONFIG": c.kubeconfig, "HOME": c.home}
-			config, from, err := loadConfig(c.flag, func(name string) string { return environment[name] })
+			config, from, err := loadConfig(c.flag, contexts[name], func(name string) string { return environment[name] })
 			if c.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), c.problem) {
 					t.Errorf("error %v, want one with %q", err, c.problem)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func newParentOptions() parentOptions {
 
 func (o *parentOptions) addTo(f *pflag.FlagSet) {
 	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the parent (default that of the kubeconfig's context)")
-	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	o.cluster.addConnection(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
 	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
 }
@@ -92,7 +93,7 @@ func (o *parentOptions) find(ctx context.Context, w process, args []string) (*li
 	namespace := ""
 	if p.resource.Namespaced {
 		if namespace = o.namespace; namespace == "" {
-			namespace = contextNamespace(w, o.cluster.kubeconfig)
+			namespace = contextNamespace(w, &o.cluster)
 		}
 	}
 	if p.object, err = config.Reader.Get(ctx, p.resource, namespace, name); err != nil {
@@ -162,10 +163,10 @@ func findResource(mapper meta.RESTMapper, name string) (apischema.GroupVersionRe
 }
 
 // contextNamespace returns the namespace of the kubeconfig's context.
-func contextNamespace(w process, kubeconfig string) string {
-	rules, _ := loadingRules(kubeconfig, w.getenv)
+func contextNamespace(w process, o *options) string {
+	rules, _ := loadingRules(o.kubeconfig, w.getenv)
 	if loaded, err := rules.Load(); err == nil {
-		if context := loaded.Contexts[loaded.CurrentContext]; context != nil && context.Namespace != "" {
+		if context := loaded.Contexts[cmp.Or(o.kubeContext, loaded.CurrentContext)]; context != nil && context.Namespace != "" {
 			return context.Namespace
 		}
 	}

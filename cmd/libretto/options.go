@@ -43,6 +43,10 @@ type options struct {
 	isolation         isolation
 	loggingFormat     string
 	verbosity         int
+
+	// kubeContext, asUser and asGroups are those of commands that read a cluster as kubectl does. serve has none.
+	kubeContext, asUser string
+	asGroups            []string
 }
 
 func defaultOptions() *options {

@@ -17,10 +17,23 @@ func showAsPlugin(root *cobra.Command) {
 		names = append(names, regexp.QuoteMeta(c.Name()))
 	}
 	line := regexp.MustCompile(`\b` + root.Name() + ` (` + strings.Join(names, "|") + `)\b`)
-	for _, c := range root.Commands() {
+	for _, c := range allCommands(root) {
 		c.Example = line.ReplaceAllString(c.Example, root.DisplayName()+" $1")
 		c.Long = line.ReplaceAllString(c.Long, root.DisplayName()+" $1")
 	}
+}
+
+// allCommands returns the commands that do something: those below root that have no commands below them.
+func allCommands(root *cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() {
+			all = append(all, allCommands(c)...)
+		} else {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // completeFlag lets shells complete the value of a flag, which is one of a few.

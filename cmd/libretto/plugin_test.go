@@ -38,6 +38,9 @@ func TestPluginUsage(t *testing.T) {
 			t.Errorf("%q is missing from\n%s", want, text)
 		}
 	}
+	if text := help(true, "rollout", "status"); !strings.Contains(text, "\n  kubectl libretto rollout status hello\n") {
+		t.Errorf("a command below a command:\n%s", text)
+	}
 	if text := help(true); strings.Contains(text, "completion") || !strings.Contains(text, "kubectl libretto [command]") {
 		t.Errorf("completion is up to kubectl:\n%s", text)
 	}
@@ -49,17 +52,20 @@ func TestPluginUsage(t *testing.T) {
 // TestCompletion completes the values of flags and arguments.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
-		"re":                        "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
-		"check -o ":                 "text\njson\ngithub\n:4\n",
-		"render --hook ":            "sync\nfinalize\ncustomize\nmap\ntombstone\n:4\n",
-		"render --ready ":           "all\nnone\n:4\n",
-		"render -f ":                ":0\n", // files
-		"check ":                    ":0\n",
-		"init ":                     "composite\ndecorator\nmap\n:4\n",
-		"init map --lang ":          "ts\njs\njsonnet\ncel\n:4\n",
-		"init map ":                 ":4\n",
-		"serve --script-isolation ": "process\nnone\n:4\n",
-		"version ":                  ":4\n",
+		"re":                         "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
+		"check -o ":                  "text\njson\ngithub\n:4\n",
+		"render --hook ":             "sync\nfinalize\ncustomize\nmap\ntombstone\n:4\n",
+		"render --ready ":            "all\nnone\n:4\n",
+		"render -f ":                 ":0\n", // files
+		"check ":                     ":0\n",
+		"init ":                      "composite\ndecorator\nmap\n:4\n",
+		"init map --lang ":           "ts\njs\njsonnet\ncel\n:4\n",
+		"init map ":                  ":4\n",
+		"rollout pa":                 "pause\tKeep every parent at its revision of the scripts\n:4\n",
+		"rollout pause a --dry-run ": "none\nclient\nserver\n:4\n",
+		"history --kubeconfig none ": ":4\n", // No cluster can be read.
+		"serve --script-isolation ":  "process\nnone\n:4\n",
+		"version ":                   ":4\n",
 	} {
 		_, stdout, _ := run(t, "", append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		if diff := cmp.Diff(want, stdout); diff != "" {
@@ -70,7 +76,7 @@ func TestCompletion(t *testing.T) {
 
 // TestFormatsComplete checks that no command has -o or --output without completion.
 func TestFormatsComplete(t *testing.T) {
-	for _, c := range command(process{getenv: func(string) string { return "" }}).Commands() {
+	for _, c := range allCommands(command(process{getenv: func(string) string { return "" }})) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			complete, found := c.GetFlagCompletionFunc(f.Name)
 			if f.Name != "output" {

@@ -42,12 +42,12 @@ func reference(t *testing.T) string {
 		"## Exit codes, streams and colour\n\n" +
 		"Colour is for a standard output that is a terminal, and off if `NO_COLOR` is set or `TERM` is `dumb`.\n\n| |")
 	var commands []*cobra.Command
-	for _, c := range root.Commands() {
+	for _, c := range allCommands(root) {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue
 		}
 		commands = append(commands, c)
-		fmt.Fprintf(&text, " %s |", c.Name())
+		fmt.Fprintf(&text, " %s |", nameOf(c))
 	}
 	text.WriteString("\n|" + strings.Repeat(" --- |", len(commands)+1) + "\n")
 	for _, key := range conductKeys {
@@ -67,12 +67,15 @@ func reference(t *testing.T) string {
 	return text.String()
 }
 
+// nameOf returns the name of a command without that of the program.
+func nameOf(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ") }
+
 func writeCommand(text *strings.Builder, c *cobra.Command) {
 	long := c.Long
 	if long == "" {
 		long = c.Short + "."
 	}
-	fmt.Fprintf(text, "\n## %s\n\n    %s\n\n%s\n", c.Name(), strings.TrimSuffix(c.UseLine(), " [flags]"), long)
+	fmt.Fprintf(text, "\n## %s\n\n    %s\n\n%s\n", nameOf(c), strings.TrimSuffix(c.UseLine(), " [flags]"), long)
 	if c.Example != "" {
 		fmt.Fprintf(text, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 	}

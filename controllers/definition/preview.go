@@ -148,10 +148,10 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 	case s.running != nil: // Its hooks are webhooks.
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
-	id := state.Desired.Short()
-	return fmt.Sprintf("revision %s is held: %s\n%s; correct the scripts, or let it through with an annotation of the definition or of a ConfigMap of its scripts: "+
-		"kubectl annotate --overwrite %s %s %s=%s",
-		id, state.Held, serves, strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
+	id, kind, name := state.Desired.Short(), strings.ToLower(s.object.GetKind()), s.object.GetName()
+	return fmt.Sprintf("revision %s is held: %s\n%s; correct the scripts, or let it through: libretto rollout approve %s/%s, "+
+		"or annotate it or a ConfigMap of its scripts: kubectl annotate --overwrite %[4]s %[5]s %[6]s=%[1]s",
+		id, state.Held, serves, kind, name, v1alpha1.ApprovedRevisionAnnotation)
 }
 
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.

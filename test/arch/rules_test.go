@@ -149,6 +149,8 @@ var rules = []rule{
 		"controllers/preview/live", "controllers/controllertest", "controllers/controllertest/suite", "controllers/manifest/...",
 		"controllers/render/memcluster", "controllers/render/offline", "controllers/render/stage", "engines", "apply/...", "runtime/discovery",
 	}, why: "it writes what was read of a cluster as the files that offline commands take, and leaves all rules to these"},
+	{packages: "controllers/livedefinition", imports: []string{"controllers/api/...", "controllers/definition", "controllers/preview/live", "engines", "scripts/archive"},
+		why: "it is what commands read and write of a definition of a cluster: the host acts on it, and knows no commands"},
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",

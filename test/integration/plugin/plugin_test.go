@@ -50,6 +50,7 @@ func TestCommands(t *testing.T) {
 		"check":   {[]string{"check", "-f", hello}, "1 definition and 1 script checked: no problems\n"},
 		"render":  {[]string{"render", "-f", hello, "-o", "diff"}, "+ create ConfigMap default/world-greeting\n"},
 		"usage":   {[]string{"render", "--help"}, "\n  kubectl libretto render -f app/ --parent"},
+		"nested":  {[]string{"rollout", "status", "--help"}, "\n  kubectl libretto rollout status hello\n"},
 		"init":    {[]string{"init", "map", "--lang", "cel", "--dir", filepath.Join(t.TempDir(), "a")}, "\n  kubectl libretto test "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +90,7 @@ func TestCompletion(t *testing.T) {
 		"libretto render --hook fin":    "finalize",
 		"libretto render --ready no":    "none",
 		"libretto init dec":             "decorator",
+		"libretto rollout pa":           "pause",
 		"libretto init map --lang json": "jsonnet",
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)

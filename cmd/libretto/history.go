@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/libretto-k8s/libretto/controllers/livedefinition"
+)
+
+type historyOptions struct {
+	definitionOptions
+	output string
+}
+
+func historyCommand(w process) *cobra.Command {
+	o := &historyOptions{definitionOptions: newDefinitionOptions(), output: "text"}
+	c := &cobra.Command{
+		Use:   "history NAME [REVISION [REVISION]]",
+		Short: "List the archived revisions of scripts, or compare two",
+		Long: `List the archived revisions of the scripts of a definition, the newest first: the
+last ten that served. With one REVISION, its number or ID, list the files; with
+-o json also print them. With two, print the difference as a unified diff.
+` + definitionArgument,
+		Example: `  libretto history hello
+  libretto history hello 3
+  libretto history hello 2 3
+  libretto history hello 3 -o json | jq -r '.files["sync.js"]'`,
+		Args:              exactly(1, 3, "one definition, and one or two revisions if you like"),
+		ValidArgsFunction: o.complete(w),
+		RunE:              func(c *cobra.Command, args []string) error { return runHistory(c.Context(), w, o, args) },
+	}
+	o.addTo(c.Flags())
+	o.addHostNamespace(c.Flags())
+	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
+	completeFlag(c, "output", textFormats...)
+	finish(c, conduct{
+		success: "always", cannot: "a flag is wrong, there is no such definition or revision, or the cluster can't be read",
+		stdout: "the revisions, files or difference", stderr: "warnings; errors", colour: "the difference",
+	})
+	return c
+}
+
+func runHistory(ctx context.Context, w process, o *historyOptions, args []string) error {
+	if err := isOneOf("-o", o.output, textFormats); err != nil {
+		return cannot(err)
+	}
+	ctx, cancel := o.withTimeout(ctx)
+	defer cancel()
+	client, d, err := o.find(ctx, w, args[0])
+	if err != nil {
+		return cannot(causeOf(ctx, err))
+	}
+	history, err := client.History(ctx, d)
+	if err != nil {
+		return cannot(causeOf(ctx, err))
+	}
+	return cannot(causeOf(ctx, o.tell(ctx, w, history, args[1:])))
+}
+
+// tell writes what was asked for.
+func (o *historyOptions) tell(ctx context.Context, w process, history *livedefinition.History, revisions []string) error {
+	var found []*livedefinition.RevisionFiles
+	for _, revision := range revisions {
+		files, err := history.Files(ctx, revision)
+		if err != nil {
+			return err
+		}
+		found = append(found, files)
+	}
+	switch {
+	case len(found) == 2 && o.output == "json":
+		return errors.New("-o json: a difference is text: compare the files of each revision")
+	case len(found) == 2:
+		return livedefinition.WriteDifference(w.stdout, found[0], found[1], isColoured(w))
+	case len(found) == 1 && o.output == "json":
+		return writeJSON(w.stdout, found[0])
+	case len(found) == 1:
+		return found[0].Write(w.stdout, time.Now())
+	case o.output == "json":
+		return writeJSON(w.stdout, history)
+	}
+	return history.Write(w.stdout, time.Now())
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/libretto-k8s/libretto/controllers/livedefinition"
+)
+
+// definitionOptions name one definition of a cluster.
+type definitionOptions struct {
+	cluster       options
+	timeout       time.Duration
+	hostNamespace string
+}
+
+func newDefinitionOptions() definitionOptions {
+	defaults := defaultOptions()
+	o := definitionOptions{timeout: time.Minute, hostNamespace: "libretto"}
+	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
+	return o
+}
+
+func (o *definitionOptions) addTo(f *pflag.FlagSet) {
+	o.cluster.addConnection(f)
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all; 0 means no limit")
+}
+
+// addHostNamespace adds the flag of commands that read the archive.
+func (o *definitionOptions) addHostNamespace(f *pflag.FlagSet) {
+	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace,
+		"the namespace of the host, where scripts are archived that are not from ConfigMaps of one namespace")
+}
+
+// withTimeout bounds a command.
+func (o *definitionOptions) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("it took longer than --timeout %s", o.timeout))
+}
+
+// client returns a client of the cluster.
+func (o *definitionOptions) client(w process) (*livedefinition.Client, error) {
+	config, _, err := clusterConfig(w, &o.cluster)
+	if err != nil {
+		return nil, err
+	}
+	c := &livedefinition.Client{HostNamespace: o.hostNamespace, Program: programOf(w)}
+	c.Warn = func(text string) { fmt.Fprintln(w.stderr, "warning:", text) }
+	var errs [3]error
+	c.Dynamic, errs[0] = dynamic.NewForConfig(config)
+	c.Kubernetes, errs[1] = kubernetes.NewForConfig(config)
+	c.Metadata, errs[2] = metadata.NewForConfig(config)
+	return c, errors.Join(errs[:]...)
+}
+
+// programOf returns how users run the program.
+func programOf(w process) string {
+	if w.isPlugin {
+		return "kubectl libretto"
+	}
+	return "libretto"
+}
+
+// find reads the definition that an argument names.
+func (o *definitionOptions) find(
+	ctx context.Context, w process, argument string,
+) (*livedefinition.Client, *livedefinition.Definition, error) {
+	client, err := o.client(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := client.Find(ctx, argument)
+	return client, d, err
+}
+
+// errStopped is the error of a command that is interrupted. It has not done what it was to do.
+var errStopped = errors.New("it was interrupted")
+
+// causeOf returns why a context ended, if err is no more than that.
+func causeOf(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+		return err
+	case errors.Is(err, context.Canceled):
+		return errStopped
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, cause):
+		return cause
+	}
+	return err
+}
+
+// completionTimeout bounds what a shell waits for.
+const completionTimeout = 3 * time.Second
+
+// complete lets shells complete the name of a definition.
+func (o *definitionOptions) complete(w process) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+		defer cancel()
+		client, err := o.client(w)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completions(client.Names(ctx), begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completions returns those of all arguments KIND/NAME, and of the names that only one has, that begin as is written.
+func completions(all []string, begun string) []string {
+	count := map[string]int{}
+	for _, argument := range all {
+		_, name, _ := strings.Cut(argument, "/")
+		count[name]++
+	}
+	var found []string
+	for _, argument := range all {
+		_, name, _ := strings.Cut(argument, "/")
+		if count[name] == 1 && strings.HasPrefix(name, begun) {
+			found = append(found, name)
+		} else if strings.HasPrefix(argument, begun) {
+			found = append(found, argument)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// isOneOf returns an error unless the value of a flag is one of a few.
+func isOneOf(flag, value string, values []string) error {
+	if !slices.Contains(values, value) {
+		return fmt.Errorf("%s %s: there are %s", flag, value, strings.Join(values, ", "))
+	}
+	return nil
+}
+
+// writeOptions are those of commands that write to a definition.
+type writeOptions struct {
+	definitionOptions
+	dryRun string
+}
+
+func newWriteOptions() *writeOptions {
+	return &writeOptions{definitionOptions: newDefinitionOptions(), dryRun: string(livedefinition.DryRunNone)}
+}
+
+func (o *writeOptions) addTo(c *cobra.Command) {
+	o.definitionOptions.addTo(c.Flags())
+	c.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun,
+		"none; client, which sends nothing; or server, which checks the write and does not store it")
+	completeFlag(c, "dry-run", livedefinition.DryRuns...)
+}
+
+// target is the definition that a command writes to.
+type target struct {
+	*livedefinition.Client
+	definition *livedefinition.Definition
+	dryRun     livedefinition.DryRun
+}
+
+// write changes the definition that an argument names.
+func (o *writeOptions) write(
+	ctx context.Context, w process, argument string, change func(context.Context, target) (*livedefinition.Change, error),
+) error {
+	if err := isOneOf("--dry-run", o.dryRun, livedefinition.DryRuns); err != nil {
+		return cannot(err)
+	}
+	ctx, cancel := o.withTimeout(ctx)
+	defer cancel()
+	client, d, err := o.find(ctx, w, argument)
+	if err != nil {
+		return cannot(causeOf(ctx, err))
+	}
+	dryRun := livedefinition.DryRun(o.dryRun)
+	done, err := change(ctx, target{client, d, dryRun})
+	if err != nil {
+		return cannot(causeOf(ctx, err))
+	}
+	return cannot(done.Write(w.stdout, dryRun))
+}
+
+// exactly checks the number of arguments of a command.
+func exactly(least, most int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return cannot(fmt.Errorf("%s: name %s", c.CommandPath(), what))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRolloutRefuses gives the commands about a definition what they can't run with. What they do on a cluster is in test/integration/diff.
+func TestRolloutRefuses(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for line, want := range map[string]string{
+		"rollout":                                  "name what to do: status, approve, pause or resume",
+		"rollout undo hello":                       "name what to do: status, approve, pause or resume",
+		"rollout status":                           "libretto rollout status: name one definition",
+		"rollout status a b":                       "libretto rollout status: name one definition",
+		"rollout status hello -o yaml":             "-o yaml: there are text, json",
+		"rollout status hello --wait":              "unknown flag: --wait",
+		"rollout status hello --kubeconfig NONE":   "kubeconfig " + none,
+		"rollout approve a b c":                    "libretto rollout approve: name one definition, and a revision if you like",
+		"rollout approve hello --kubeconfig NONE":  "kubeconfig " + none,
+		"rollout pause hello --dry-run yes":        "--dry-run yes: there are none, client, server",
+		"rollout resume hello --kubeconfig NONE":   "kubeconfig " + none,
+		"rollback hello --to-revision 1 --unpin":   "--to-revision and --unpin exclude each other",
+		"rollback":                                 "libretto rollback: name one definition",
+		"rollback hello --unpin --kubeconfig NONE": "kubeconfig " + none,
+		"history":                         "libretto history: name one definition, and one or two revisions if you like",
+		"history a 1 2 3":                 "libretto history: name one definition, and one or two revisions if you like",
+		"history hello -o markdown":       "-o markdown: there are text, json",
+		"history hello --kubeconfig NONE": "kubeconfig " + none,
+	} {
+		t.Run(line, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", strings.Fields(strings.ReplaceAll(line, "NONE", none))...)
+			if code != exitCannot || stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, exitCannot, want, stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestCompletions completes names of definitions: KIND/NAME, and NAME if one alone has it.
+func TestCompletions(t *testing.T) {
+	all := []string{"compositecontroller/both", "compositecontroller/hello", "decoratorcontroller/both"}
+	for begun, want := range map[string][]string{
+		"":    {"compositecontroller/both", "decoratorcontroller/both", "hello"},
+		"h":   {"hello"},
+		"b":   nil, // KIND/NAME is to be written.
+		"com": {"compositecontroller/both", "compositecontroller/hello"},
+		"cc/": nil,
+	} {
+		if got := completions(all, begun); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", begun, got, want)
+		}
+	}
+}
