@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"encoding/base64"
 	"net/url"
 	"strings"
@@ -17,9 +18,13 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/render"
-	renderschema "github.com/libretto-k8s/libretto/controllers/render/schema"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 )
+
+// noSchemas is an API server without schemas.
+type noSchemas struct{}
+
+func (noSchemas) Fetch(context.Context, string) ([]byte, error) { return []byte(`{"paths": {}}`), nil }
 
 func object(apiVersion, kind string, fields map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: fields}
@@ -48,7 +53,7 @@ func TestSecretsStayOut(t *testing.T) {
 		First: &render.Result{Desired: []*unstructured.Unstructured{wanted}},
 	}}
 	subject := &live.Subject{Base: &stage.Base{Schemas: openapi.New(openapi.Config{
-		API: renderschema.Documents(nil), Interval: time.Hour, Timeout: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(),
+		API: noSchemas{}, Interval: time.Hour, Timeout: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})}}
 	r := newRedaction(t.Context(), []Case{{Subject: subject, Reading: reading}})
 	find := func(schema.GroupVersionKind) *openapi.Kind { return nil }

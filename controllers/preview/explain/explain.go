@@ -16,7 +16,6 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/render"
@@ -150,7 +149,7 @@ func falseConditions(definition *unstructured.Unstructured) []Condition {
 	for _, item := range conditions {
 		fields, _ := item.(map[string]any)
 		text := func(field string) string { value, _ := fields[field].(string); return value }
-		if text("status") != "True" && text("type") != v1alpha1.ConditionParentsSynced {
+		if text("status") != "True" && text("type") != "ParentsSynced" {
 			all = append(all, Condition{Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message")})
 		}
 	}
