@@ -15,9 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
-	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 )
 
@@ -49,9 +47,7 @@ func TestSecretsStayOut(t *testing.T) {
 		"metacontroller.k8s.io/applied.00": "0123456789abcdef", "metacontroller.k8s.io/last-applied-configuration": plain,
 	})
 	wanted := object("v1", "Secret", map[string]any{"stringData": map[string]any{"made": made, "pin": pin}})
-	reading := &live.Reading{Parent: secret, Objects: []*unstructured.Unstructured{secret}, Outcome: &preview.Outcome{
-		First: &render.Result{Desired: []*unstructured.Unstructured{wanted}},
-	}}
+	reading := &live.Reading{Parent: secret, Objects: []*unstructured.Unstructured{secret, wanted}}
 	subject := &live.Subject{Base: &stage.Base{Schemas: openapi.New(openapi.Config{
 		API: noSchemas{}, Interval: time.Hour, Timeout: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})}}
