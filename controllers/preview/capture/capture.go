@@ -79,7 +79,8 @@ func Write(ctx context.Context, in Input) (*File, error) {
 	for _, f := range failures {
 		w.problem("it does not pass: " + f.Message)
 	}
-	if len(failures) > 0 {
+	w.problems = append(w.problems, w.redaction.problems()...)
+	if len(failures)+len(w.redaction.repeats) > 0 {
 		if text, err = w.text(ctx); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,21 +25,41 @@ import (
 type redaction struct {
 	secrets []string
 	masker  *jsonvalue.Masker
+	// parts hides the secrets that are no words, which are hidden in scripts and names of fields too.
+	parts *jsonvalue.Masker
+	// repeats are the objects with scripts in which a word that is a secret is left.
+	repeats map[string]bool
 	// redacted are the objects of which something was hidden.
 	redacted map[string]bool
 }
 
 // newRedaction finds all secrets.
 func newRedaction(ctx context.Context, cases []Case) *redaction {
-	r := &redaction{redacted: map[string]bool{}}
+	r := &redaction{redacted: map[string]bool{}, repeats: map[string]bool{}}
 	for _, c := range cases {
-		r.secrets = append(r.secrets, c.Subject.Secrets(ctx, c.Reading.Objects)...)
+		r.secrets = append(r.secrets, c.Subject.Secrets(ctx, c.Reading.All())...)
 	}
 	r.masker = jsonvalue.NewMasker(r.secrets)
+	r.parts = jsonvalue.NewMasker(slices.DeleteFunc(slices.Clone(r.secrets), isWord))
 	return r
 }
 
 func (r *redaction) mask(text string) string { return r.masker.Mask(text) }
+
+// isWord reports whether a text has letters alone: as part of a script it may be an identifier.
+func isWord(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsLetter(c) })
+}
+
+// problems tells where a secret may be left.
+func (r *redaction) problems() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r.repeats)) {
+		all = append(all, name+" repeats a word that is also the value of a Secret or a password, as a part of a text: "+
+			"it was left, because the script may need it. Read it before you share the file")
+	}
+	return all
+}
 
 // notes tells what was hidden.
 func (r *redaction) notes() []string {
@@ -49,8 +70,8 @@ func (r *redaction) notes() []string {
 		strings.Join(slices.Sorted(maps.Keys(r.redacted)), ", "))}
 }
 
-// source returns a definition or a ConfigMap with scripts as an author has it. In scripts secrets are hidden where they are all of a
-// string.
+// source returns a definition or a ConfigMap with scripts as an author has it. In scripts, secrets that are words are hidden
+// where they are all of a string, and others everywhere.
 func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := object.DeepCopy()
 	delete(clean.Object, "status")
@@ -61,18 +82,53 @@ func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unst
 		}
 	}
 	dropAnnotations(clean, kubectlApplied)
-	hidden, _ := live.MapStrings(clean.Object, func(text string) string {
-		for _, secret := range r.secrets {
-			for _, quote := range []string{`"`, `'`, "`"} {
-				text = strings.ReplaceAll(text, quote+secret+quote, quote+jsonvalue.Hidden+quote)
-			}
+	hidden, _ := r.maskNames(live.MapStrings(clean.Object, r.maskSource)).(map[string]any)
+	for _, field := range []string{"apiVersion", "kind"} {
+		hidden[field] = clean.Object[field]
+	}
+	live.MapStrings(hidden, func(text string) string {
+		if r.mask(text) != r.parts.Mask(text) {
+			r.repeats[nameOf(object)] = true
 		}
 		return text
-	}).(map[string]any)
+	})
 	if !jsonvalue.Equal(hidden, clean.Object) {
 		r.redacted[nameOf(object)] = true
 	}
 	return &unstructured.Unstructured{Object: hidden}
+}
+
+// maskSource hides secrets in a text that may be a script.
+func (r *redaction) maskSource(text string) string {
+	if slices.Contains(r.secrets, text) {
+		return jsonvalue.Hidden
+	}
+	for _, secret := range r.secrets {
+		for _, quote := range []string{`"`, `'`, "`"} {
+			text = strings.ReplaceAll(text, quote+secret+quote, quote+jsonvalue.Hidden+quote)
+		}
+	}
+	return r.parts.Mask(text)
+}
+
+// maskNames returns a value in which secrets are hidden in the names of fields.
+func (r *redaction) maskNames(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		next := make(map[string]any, len(v))
+		for name, field := range v {
+			next[r.parts.Mask(name)] = r.maskNames(field)
+		}
+		return next
+	case []any:
+		next := make([]any, len(v))
+		for i, item := range v {
+			next[i] = r.maskNames(item)
+		}
+		return next
+	default:
+		return value
+	}
 }
 
 const kubectlApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -122,9 +178,14 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 	dropAnnotations(clean, kubectlApplied)
 	if jsonvalue.IsSecret(clean.Object) {
 		dropAnnotations(clean, merge.LastApplied) // It repeats the values.
+		for name := range clean.GetAnnotations() {
+			if strings.HasPrefix(name, merge.AppliedPrefix) {
+				dropAnnotations(clean, name) // It is a hash of the values, by which guesses can be tried.
+			}
+		}
 	}
 	visible, _ := stage.HideSecrets(clean.Object, find).(map[string]any)
-	hidden, _ := live.MapStrings(visible, r.mask).(map[string]any)
+	hidden, _ := r.maskNames(live.MapStrings(visible, r.mask)).(map[string]any)
 	named, _ := hidden["metadata"].(map[string]any)
 	for _, field := range []string{
 		"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp",

@@ -141,14 +141,15 @@ func Events(events []*unstructured.Unstructured, secrets []string) []Event {
 	return all
 }
 
-// falseConditions returns the conditions of a definition that are not True.
+// falseConditions returns the conditions of a definition that are not True. ParentsSynced is left out: what it says of this parent the
+// pass says too, and the others are other stories.
 func falseConditions(definition *unstructured.Unstructured) []Condition {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	var all []Condition
 	for _, item := range conditions {
 		fields, _ := item.(map[string]any)
 		text := func(field string) string { value, _ := fields[field].(string); return value }
-		if text("status") != "True" {
+		if text("status") != "True" && text("type") != "ParentsSynced" {
 			all = append(all, Condition{Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message")})
 		}
 	}
@@ -172,28 +173,7 @@ type teller struct {
 
 // newMasker returns what hides the secrets in what was read, and in what the hooks answered.
 func (t *teller) newMasker() *jsonvalue.Masker {
-	objects := slices.Clone(t.reading.Objects)
-	if first := t.reading.Outcome.First; first != nil {
-		objects = append(objects, first.Desired...)
-		for _, call := range first.Calls {
-			objects = append(objects, objectsIn(call.Response)...)
-		}
-	}
-	return jsonvalue.NewMasker(t.subject.Secrets(t.ctx, objects))
-}
-
-// objectsIn returns the objects in the lists of an answer.
-func objectsIn(response any) []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	for _, list := range jsonvalue.AsObject(response) {
-		items, _ := list.([]any)
-		for _, item := range items {
-			if object := jsonvalue.AsObject(item); object["kind"] != nil {
-				all = append(all, &unstructured.Unstructured{Object: object})
-			}
-		}
-	}
-	return all
+	return jsonvalue.NewMasker(t.subject.Secrets(t.ctx, t.reading.All()))
 }
 
 func (t *teller) tell(d *Definition) {
@@ -302,7 +282,7 @@ func (t *teller) call(call render.HookCall) Call {
 			}
 		}
 	}
-	for _, object := range objectsIn(call.Response) {
+	for _, object := range live.ObjectsIn(call.Response) {
 		c.Answered[object.GetKind()]++
 	}
 	for _, line := range call.Logs {

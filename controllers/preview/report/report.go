@@ -24,6 +24,7 @@ type Report struct {
 	order    []*group
 	shapes   map[shapesKey]int
 	failures map[string]*failure
+	texts    map[string]int // by the group of failures
 	failed   []*failure
 	waiting  []*failure
 }
@@ -65,7 +66,7 @@ func classOf(action preview.Action) Class {
 func New(definition string) *Report {
 	return &Report{
 		Definition: definition, Classes: map[Class]int{},
-		groups: map[groupKey]*group{}, shapes: map[shapesKey]int{}, failures: map[string]*failure{},
+		groups: map[groupKey]*group{}, shapes: map[shapesKey]int{}, failures: map[string]*failure{}, texts: map[string]int{},
 	}
 }
 
@@ -85,6 +86,9 @@ type shapesKey struct {
 
 // maxShapes is how many shapes of one action on one kind are told apart. The rest is one group.
 const maxShapes = 20
+
+// maxFailures is how many errors, and how many reasons to wait, are told apart. The rest is one group.
+const maxFailures = 20
 
 // group is changes of one shape.
 type group struct {
@@ -111,7 +115,12 @@ type failure struct {
 // addTo adds a parent to the failure with a text.
 func (r *Report) addTo(all *[]*failure, group, text string, parent apply.Key) {
 	f := r.failures[group+text]
+	if f == nil && r.texts[group] >= maxFailures {
+		text = "in other ways"
+		f = r.failures[group+text]
+	}
 	if f == nil {
+		r.texts[group]++
 		f = &failure{err: text}
 		r.failures[group+text] = f
 		*all = append(*all, f)

@@ -113,3 +113,23 @@ func TestMarkdown(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestFailures adds parents that fail each in another way: a report stays small.
+func TestFailures(t *testing.T) {
+	r := New("CompositeController \x1b[31mboxes")
+	for i := range 1000 {
+		o := outcome(i)
+		o.Err = fmt.Errorf("bad %d", i)
+		r.Add(o)
+	}
+	var b strings.Builder
+	if err := Text(&b, []*Report{r}, false); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.failed) != maxFailures+1 || len(r.failures) != maxFailures+1 || !strings.Contains(b.String(), "! 980 parents fail: in other ways\n") {
+		t.Errorf("%d failures:\n%s", len(r.failed), b.String())
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Errorf("the name of the definition reaches the terminal: %q", b.String())
+	}
+}

@@ -36,7 +36,7 @@ func Text(out io.Writer, reports []*Report, colour bool) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s\n\n", r.Definition)
+		fmt.Fprintf(w, "%s\n\n", printable.Line(r.Definition))
 		r.text(w, colour)
 	}
 	return w.Flush()
@@ -127,7 +127,7 @@ func Markdown(out io.Writer, reports []*Report) error {
 		for strings.Contains(text, fence) {
 			fence += "`"
 		}
-		fmt.Fprintf(w, "### %s\n\n**%s**\n", r.Definition, r.Summary())
+		fmt.Fprintf(w, "### %s\n\n**%s**\n", printable.Line(r.Definition), r.Summary())
 		if text = strings.TrimSpace(text); text != "" {
 			fmt.Fprintf(w, "\n%sdiff\n%s\n%s\n", fence, text, fence)
 		}
