@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
@@ -77,6 +78,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	t := &Tree{
 		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
 		sources: map[Origin]source{}, wake: make(chan struct{}, 1), verdicts: l.verdictsFor(spec),
+		settling: settling{openedAt: time.Now()},
 	}
 	if spec.Archive != nil && len(spec.Sources) > 0 {
 		t.archiver = newArchiver(l.Config, *spec.Archive, t.onArchived)

@@ -43,12 +43,14 @@ type Tree struct {
 	// previewed is guarded by mu. repreview is set if what was held is to be previewed again.
 	previewed previewInputs
 	repreview atomic.Bool
+	suspended bool // is guarded by mu
 
 	// The fields below are used only by the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
 	restored restored
 	hold     hold
+	settling settling
 	tested   string // what came of the tests of the revision that serves
 	rested   time.Time
 }
@@ -109,7 +111,7 @@ func (t *Tree) trigger() {
 // run loads the tree whenever it is triggered. Edits during a load are one trigger, so that
 // a burst costs few loads, and the last edit is loaded.
 func (t *Tree) run(ctx context.Context) {
-	var retry <-chan time.Time
+	var retry, settled <-chan time.Time
 	for {
 		var woken time.Time
 		select {
@@ -119,6 +121,8 @@ func (t *Tree) run(ctx context.Context) {
 			if woken = time.Now(); isTransient(t.failures) {
 				t.failures = nil
 			}
+		case <-settled:
+			woken = time.Now()
 		case <-t.wake:
 			woken = time.Now()
 			t.rest(ctx)
@@ -127,7 +131,12 @@ func (t *Tree) run(ctx context.Context) {
 		if t.retest.Swap(false) && areTests(t.failures) {
 			t.failures = nil
 		}
+		if t.isSuspended() {
+			retry, settled = nil, nil
+			continue
+		}
 		t.load(ctx, woken)
+		settled = t.settled()
 		if retry = nil; isTransient(t.failures) || t.restored.transient {
 			retry = time.After(retryAfter)
 		}
@@ -173,9 +182,15 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 	if len(d.problems) == 0 && !d.pending {
 		content = fingerprintOf(d.files, t.hooks)
 	}
+	if !d.pending {
+		t.observe(content)
+	}
 	t.rested = time.Now().Add(min(3*time.Since(began), debounceLimit))
 	switch {
 	case len(d.problems) > 0:
+		if t.isUnsettled(true) {
+			return
+		}
 		t.publish(ctx, t.lastGood(ctx), State{}.withProblems(d.problems))
 	case !d.pending:
 		before := t.Current()
@@ -184,11 +199,17 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 			return // The sources have changed, and run will load them.
 		}
 		if problems != nil {
-			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
+			if !t.isUnsettled(true) {
+				t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
+			}
 			return
 		}
 		preview, finished := t.preview(ctx, revision)
 		if !finished {
+			return
+		}
+		if t.isUnsettled(preview.Held != "" || preview.Destroys) {
+			t.hold = hold{candidate: revision, last: preview}
 			return
 		}
 		if preview.Later || preview.Held != "" {
@@ -201,7 +222,9 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		if preview.Approved {
 			state.Approved = content.id()
 		}
-		t.publish(ctx, revision, state)
+		if !t.publish(ctx, revision, state) {
+			return
+		}
 		passed := t.verdicts.serve(d)
 		if t.archiver != nil {
 			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), TestsPassed: passed})
@@ -263,20 +286,24 @@ func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*
 }
 
 // publish swaps in what was loaded, and calls changed if the state is new. next is the
-// state of the sources.
-func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
+// state of the sources. It returns false if the tree was closed or suspended meanwhile.
+func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
 	t.mu.Lock()
+	if t.suspended {
+		t.mu.Unlock()
+		return false
+	}
 	next.NotArchived = t.state.NotArchived
 	same := t.state.Equal(next)
 	t.state = next
 	t.current.Store(r)
 	t.mu.Unlock()
 	if same {
-		return
+		return true
 	}
 	if len(next.Problems) > 0 && next.Testing == "" {
 		t.library.Metrics.failed(t.spec.Definition)
@@ -284,6 +311,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded.Short(), "desired", next.Desired.Short(),
 		"problems", next.Message(), "warnings", next.Warnings)
 	t.changed()
+	return true
 }
 
 // onArchived records whether the revision that serves is archived.

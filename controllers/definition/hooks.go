@@ -50,6 +50,9 @@ func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFu
 	}
 	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
 	spec.Archive = r.archiveOf(p, spec)
+	if len(spec.Sources) > 0 {
+		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit
+	}
 	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error

@@ -108,6 +108,7 @@ func (f *findings) preview(sample *parent.Sample) scripts.Preview {
 		key := first(f.unknown)
 		p.Summary += fmt.Sprintf("; nothing could be told of %d, first %s: %s", len(f.unknown), nameOf(key), line(f.unknown[key]))
 	}
+	p.Destroys = len(harm) == 0 && len(f.destroyed) > 0
 	if len(harm) > 0 {
 		p.Held = strings.Join(harm, "; ")
 		if len(f.unknown) > 0 {

@@ -200,7 +200,7 @@ func TestPreview(t *testing.T) {
 		"half of the children": {
 			reason:  "More than half is too much, not half.",
 			serving: making("1", []string{"-0", "-1"}), next: making("1", []string{"-0"}),
-			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+			want: scripts.Preview{Summary: "previewed on 4 of 4 parents", Destroys: true},
 		},
 		"recreated": {
 			reason: "What is in a recreated object is lost too.",
