@@ -93,6 +93,7 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		}),
 	}
 	self.Store(built)
+	h.webhookPreview.start(func(ctx context.Context) scripts.Preview { return r.previewWebhooks(ctx, s, built) })
 	changed() // A preview may have been asked for already.
 	return built, nil
 }

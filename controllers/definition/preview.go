@@ -26,7 +26,8 @@ type Previewer interface {
 
 // PreviewSubject is what a preview is about.
 type PreviewSubject struct {
-	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't.
+	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't. Webhooks that have no side effects
+	// are among the scripts.
 	Plan, Serving           *Plan
 	Scripts, ServingScripts map[string]engines.Program
 	// Sample is of the parents of Plan.
@@ -44,30 +45,38 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 	}
 	return func(ctx context.Context, revision *scripts.Revision) scripts.Preview {
 		own, serving := self.Load(), s.serving.Load()
-		switch {
-		case own == nil || serving == nil && own.hooks.tree.Current() != nil:
+		if own == nil || serving == nil && own.hooks.tree.Current() != nil {
 			return scripts.Preview{Later: true} // What served last is about to run.
-		case serving == nil:
-			return scripts.Preview{} // Nothing has served.
-		case serving.readError() != nil && !serving.synced.Load():
-			return scripts.Preview{Summary: "it was not previewed: " + serving.readError().Error()}
-		case !serving.synced.Load():
-			return scripts.Preview{Later: true}
 		}
-		if own != serving && !own.waitForSync(ctx) {
-			return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
-		}
-		subject := PreviewSubject{
-			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
-		}
-		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-			subject.ServingScripts = tree.Current().Programs
-		}
-		if own != serving {
-			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)
-		}
-		return r.config.Previewer.Preview(ctx, subject)
+		return r.previewOf(ctx, own, serving, revision.Programs)
 	}
+}
+
+// previewOf previews what is to take over with the scripts of own, from serving, which may be nil.
+func (r *Reconciler) previewOf(ctx context.Context, own, serving *instance, texts map[string]engines.Program) scripts.Preview {
+	switch {
+	case serving == nil:
+		return scripts.Preview{} // Nothing has served.
+	case serving.readError() != nil && !serving.synced.Load():
+		return scripts.Preview{Summary: "it was not previewed: " + serving.readError().Error()}
+	case !serving.synced.Load():
+		return scripts.Preview{Later: true}
+	}
+	if own != serving && !own.waitForSync(ctx) {
+		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
+	}
+	subject := PreviewSubject{
+		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, texts), Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
+	}
+	var serves map[string]engines.Program
+	if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
+		serves = tree.Current().Programs
+	}
+	subject.ServingScripts = serving.hooks.previewable(serving.plan, serves)
+	if own != serving {
+		subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)
+	}
+	return r.config.Previewer.Preview(ctx, subject)
 }
 
 // previewedParents is how many parents a preview is about at most.
@@ -99,8 +108,12 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
 	for _, i := range []*instance{s.running, s.next} {
-		if i != nil && i.hooks.tree != nil {
-			i.hooks.tree.SetPreviewInputs(version, approvals...)
+		switch {
+		case i == nil:
+		case i.hooks.tree != nil:
+			i.hooks.tree.SetPreviewInputs(r.previewVersion(i, version), approvals...)
+		case i.hooks.webhookPreview != nil:
+			i.hooks.webhookPreview.SetInputs(r.previewVersion(i, version), approvals...)
 		}
 	}
 }
@@ -121,9 +134,8 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
 	id := state.Desired.Short()
-	return fmt.Sprintf("revision %s is held: %s\n%s; correct the scripts, or let it through with an annotation of the definition or of a ConfigMap of its scripts: "+
-		"kubectl annotate --overwrite %s %s %s=%s",
-		id, state.Held, serves, strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
+	return fmt.Sprintf("revision %s is held: %s\n%s; %s: kubectl annotate --overwrite %s %s %s=%s",
+		id, state.Held, serves, remedyOf(s), strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
 }
 
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was.

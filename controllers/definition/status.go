@@ -52,7 +52,9 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings [
 		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
 	}
 	if newest != nil {
-		v.noScripts = newest.hooks.tree == nil
+		if v.noScripts = newest.hooks.tree == nil; v.noScripts {
+			v.problems = newest.hooks.webhookPreview.State()
+		}
 		v.credentials = newest.hooks.credentialProblems()
 	}
 	if s.running != nil {

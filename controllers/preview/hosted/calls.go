@@ -25,12 +25,13 @@ type calls struct {
 	bytes atomic.Int64
 }
 
-// programs returns the program of each hook of a plan: the script, or one that tells that servers are not called.
+// programs returns the program of each hook of a plan: the script, the webhook if it has no side effects, or one that tells that the server
+// is not called.
 func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program) map[string]engines.Program {
 	all := map[string]engines.Program{}
 	for _, named := range plan.Hooks {
 		name := string(named.Name)
-		if script := texts[name]; script != nil && named.Hook.Serving() == v1alpha1.ScriptBackend {
+		if script := texts[name]; script != nil && (named.Hook.Serving() == v1alpha1.ScriptBackend || named.Hook.IsPreviewable()) {
 			all[name] = background{Program: script, calls: c}
 		} else {
 			all[name] = uncalled{}
@@ -39,7 +40,7 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 	return all
 }
 
-// background is a script that is called in the background.
+// background is a script, or a webhook, that is called in the background.
 type background struct {
 	engines.Program
 	calls *calls
@@ -62,6 +63,10 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	if kind := engines.KindOf(err); err != nil && !isUnknown(err) && (kind == engines.Timeout || kind == engines.Exhausted) {
 		b.calls.overdue.Store(true)
 	}
+	var e *engines.Error
+	if response.Remote && errors.As(err, &e) && e.RetryAfter > 0 {
+		return response, unknown("the server asked to be called later")
+	}
 	return response, err
 }
 
@@ -70,7 +75,7 @@ type uncalled struct{ engines.ProgramBase }
 
 // Run returns an error.
 func (uncalled) Run(context.Context, engines.Call) (engines.Response, error) {
-	return engines.Response{}, unknown("a webhook answers, and a preview makes no request")
+	return engines.Response{}, unknown("a webhook answers, which previews call only with sideEffects: None")
 }
 
 func unknown(why string) error {

@@ -257,7 +257,7 @@ func TestPreview(t *testing.T) {
 		"a webhook": {
 			reason: "No server is called.", sync: `webhook: {url: "http://nowhere.invalid"}`,
 			next: texts{}, want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
-				"HookFailed: sync hook: a webhook answers, and a preview makes no request"},
+				"HookFailed: sync hook: a webhook answers, which previews call only with sideEffects: None"},
 		},
 		"parents that are being deleted": {
 			reason:  "finalize is called for them, and what the scripts that serve delete as well is not held.",
