@@ -11,13 +11,16 @@ import (
 const settleTime = time.Second
 
 // awaitsEdit reports whether the scripts of a new spec may be about to be edited as well: they come from the sources that serve, and have not
-// been edited just before.
+// been edited just before. An edit from before the start of the spec that serves belongs to that one.
 func awaitsEdit(serving *instance, next *Plan) bool {
 	if serving == nil || serving.hooks.tree == nil {
 		return false
 	}
-	return equality.Semantic.DeepEqual(serving.plan.Settings.ScriptSources, next.Settings.ScriptSources) &&
-		!serving.hooks.tree.EditedSince(time.Now().Add(-settleTime))
+	since := time.Now().Add(-settleTime)
+	if serving.startedAt.After(since) {
+		since = serving.startedAt
+	}
+	return equality.Semantic.DeepEqual(serving.plan.Settings.ScriptSources, next.Settings.ScriptSources) && !serving.hooks.tree.EditedSince(since)
 }
 
 // suspendScripts keeps the scripts of the running instance as they are while a newer spec waits to take over, or is refused: what the sources
