@@ -66,7 +66,8 @@ func (r *Reconciler) previewOf(ctx context.Context, own, serving *instance, text
 		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 	}
 	subject := PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, texts), Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
+		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, texts), Serving: serving.plan,
+		Sample: own.reconciler.Sample(previewedParents),
 	}
 	var serves map[string]engines.Program
 	if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
@@ -135,7 +136,8 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 	}
 	id := state.Desired.Short()
 	return fmt.Sprintf("revision %s is held: %s\n%s; %s: kubectl annotate --overwrite %s %s %s=%s",
-		id, state.Held, serves, remedyOf(s), strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
+		id, state.Held, serves, remedyOf(s), strings.ToLower(s.object.GetKind()), s.object.GetName(),
+		v1alpha1.ApprovedRevisionAnnotation, id)
 }
 
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was.

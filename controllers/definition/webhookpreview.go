@@ -62,7 +62,8 @@ func (r *Reconciler) previewVersion(i *instance, serving string) string {
 	if !i.plan.callsWebhooks() {
 		return serving
 	}
-	return fmt.Sprintf("%s, credentials %t, at %s", serving, i.hooks.credentialsReady(), r.config.Environment.Clock.Now().Truncate(previewAgain))
+	now := r.config.Environment.Clock.Now().Truncate(previewAgain)
+	return fmt.Sprintf("%s, credentials %t, at %s", serving, i.hooks.credentialsReady(), now)
 }
 
 // start begins to preview once it has inputs, until close.
