@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
@@ -78,6 +79,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
 		sources: map[Origin]source{}, wake: make(chan struct{}, 1), verdicts: l.verdictsFor(spec),
 		revisions: l.revisionsFor(spec),
+		settling:  settling{openedAt: time.Now()},
 	}
 	if spec.Archive != nil {
 		t.archiver = newArchiver(l.Config, *spec.Archive, t.retained, t.onArchived)

@@ -16,6 +16,8 @@ type Preview struct {
 	Later bool
 	// Held is why the revision does not take over, or empty.
 	Held string
+	// Destroys is set if it would delete or recreate a child, though not enough to be held.
+	Destroys bool
 	// Approved is set if the revision takes over without a preview, because it is named.
 	Approved bool
 	// Summary is what was previewed, and what could not be told, or empty.
@@ -87,7 +89,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		}
 	}
 	again := t.repreview.Swap(false)
-	if t.hold.candidate == r && t.hold.last.Held != "" && !again {
+	if t.hold.candidate == r && !t.hold.last.Later && !again {
 		return t.hold.last, true
 	}
 	began := time.Now()
@@ -141,7 +143,7 @@ func (t *Tree) runPreview(ctx context.Context, r *Revision) (Preview, bool) {
 			state.Desired, state.Testing, state.Previewing, state.Held = r.ID, "", r.ID, ""
 			t.publish(ctx, t.Current(), state)
 		case <-t.wake:
-			if t.repreview.Load() || !t.holds(r.content) || t.isApproved(r.ID) {
+			if t.repreview.Load() || !t.holds(r.content) || t.isApproved(r.ID) || t.isSuspended() {
 				t.trigger()
 				return Preview{}, false
 			}

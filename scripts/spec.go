@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,11 @@ type Spec struct {
 	Retained func() []RevisionID
 	// Preview tells what would come of a revision before it takes over. Nil means that each one that loads takes over.
 	Preview PreviewFunc
+	// SettleTime is how long what would do harm, or does not load, is neither told nor served, because the spec may be about to change.
+	// Zero means that it is told at once.
+	SettleTime time.Duration
+	// AwaitEdit makes a revision that loads wait for an edit of the sources, for SettleTime at most, because the spec has changed.
+	AwaitEdit bool
 	// HeldBefore is the ID of the revision that was held when the previous process ended, or empty.
 	HeldBefore RevisionID
 	// Object is the definition as it is in the cluster, for the tests that come with scripts.

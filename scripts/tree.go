@@ -46,12 +46,14 @@ type Tree struct {
 	// previewed is guarded by mu. repreview is set if what was held is to be previewed again.
 	previewed previewInputs
 	repreview atomic.Bool
+	suspended bool // is guarded by mu
 
 	// The fields below are used only by the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
 	restored restored
 	hold     hold
+	settling settling
 	tested   string // what came of the tests of the revision that serves
 	rested   time.Time
 }
@@ -112,7 +114,7 @@ func (t *Tree) trigger() {
 // run loads the tree whenever it is triggered. Edits during a load are one trigger, so that
 // a burst costs few loads, and the last edit is loaded.
 func (t *Tree) run(ctx context.Context) {
-	var retry <-chan time.Time
+	var retry, settled <-chan time.Time
 	for {
 		var woken time.Time
 		select {
@@ -122,6 +124,8 @@ func (t *Tree) run(ctx context.Context) {
 			if woken = time.Now(); isTransient(t.failures) {
 				t.failures = nil
 			}
+		case <-settled:
+			woken = time.Now()
 		case <-t.wake:
 			woken = time.Now()
 			t.rest(ctx)
@@ -130,7 +134,12 @@ func (t *Tree) run(ctx context.Context) {
 		if t.retest.Swap(false) && areTests(t.failures) {
 			t.failures = nil
 		}
+		if t.isSuspended() {
+			retry, settled = nil, nil
+			continue
+		}
 		t.load(ctx, woken)
+		settled = t.settled()
 		if retry = nil; isTransient(t.failures) || t.restored.transient {
 			retry = time.After(retryAfter)
 		}
@@ -176,9 +185,15 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 	if len(d.problems) == 0 && !d.pending {
 		content = fingerprintOf(d.files, t.hooks)
 	}
+	if !d.pending {
+		t.observe(content)
+	}
 	t.rested = time.Now().Add(min(3*time.Since(began), debounceLimit))
 	switch {
 	case len(d.problems) > 0:
+		if t.isUnsettled(true) {
+			return
+		}
 		t.publish(ctx, t.lastGood(ctx), State{}.withProblems(d.problems))
 	case !d.pending:
 		before := t.Current()
@@ -187,12 +202,18 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 			return // The sources have changed, and run will load them.
 		}
 		if problems != nil {
-			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
+			if !t.isUnsettled(true) {
+				t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
+			}
 			return
 		}
 		t.remember(revision)
 		preview, finished := t.preview(ctx, revision)
 		if !finished {
+			return
+		}
+		if t.isUnsettled(preview.Held != "" || preview.Destroys) {
+			t.hold = hold{candidate: revision, last: preview}
 			return
 		}
 		if preview.Later || preview.Held != "" {
@@ -205,7 +226,9 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		if preview.Approved {
 			state.Approved = content.id()
 		}
-		t.publish(ctx, revision, state)
+		if !t.publish(ctx, revision, state) {
+			return
+		}
 		passed := t.verdicts.serve(d)
 		if t.archiver != nil {
 			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
@@ -267,10 +290,10 @@ func (t *Tree) build(ctx context.Context, spec Spec, d *moduleTree, content fing
 }
 
 // publish swaps in what was loaded, and calls changed if the state is new. next is the
-// state of the sources.
-func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
+// state of the sources. It returns false if the tree was closed or suspended meanwhile.
+func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
 	t.mu.Lock()
@@ -278,13 +301,17 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if next.RestoredFrom != "" {
 		next.Archived = next.Loaded
 	}
+	if t.suspended {
+		t.mu.Unlock()
+		return false
+	}
 	same := t.state.Equal(next)
 	t.state = next
 	t.current.Store(r)
 	t.mu.Unlock()
 	t.remember(r)
 	if same {
-		return
+		return true
 	}
 	if len(next.Problems) > 0 && next.Testing == "" {
 		t.library.Metrics.failed(t.spec.Definition)
@@ -292,6 +319,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded.Short(), "desired", next.Desired.Short(),
 		"problems", next.Message(), "warnings", next.Warnings)
 	t.changed()
+	return true
 }
 
 // onArchived records that a revision is archived, or why not.

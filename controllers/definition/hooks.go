@@ -28,6 +28,7 @@ type hooks struct {
 	needsScripts   bool
 	failovers      failovers
 	credentials    []*boundCredentials
+	webhookPreview *webhookPreview // nil unless servers are previewed
 	cachedPrograms atomic.Pointer[revisionPrograms]
 }
 
@@ -50,6 +51,9 @@ func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFu
 	}
 	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
 	spec.Archive = r.archiveOf(p, spec)
+	if len(spec.Sources) > 0 {
+		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit
+	}
 	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error
@@ -69,7 +73,8 @@ func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFu
 		}
 	}
 	if len(spec.Hooks) == 0 {
-		return h, nil
+		h.webhookPreview, err = r.newWebhookPreview(p, before, changed)
+		return h, err
 	}
 	tree, err := r.config.Library.Open(spec, changed)
 	h.tree = tree
@@ -131,10 +136,11 @@ func (h *hooks) revision() scripts.RevisionID {
 // serve, until they load or fail to.
 func (h *hooks) loaded() bool {
 	scripts := h.tree == nil || h.tree.Current() != nil || !h.needsScripts && len(h.tree.State().Problems) > 0
-	return scripts && h.credentialsReady()
+	return scripts && h.credentialsReady() && h.webhookPreview.isPassed()
 }
 
 func (h *hooks) close() {
+	h.webhookPreview.close()
 	for _, bound := range h.credentials {
 		bound.Close()
 	}

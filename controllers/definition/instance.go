@@ -53,6 +53,8 @@ type former struct {
 	served, held scripts.RevisionID
 	// resumed is set if it has run the same spec.
 	resumed bool
+	// awaitEdit is set if an earlier spec runs, and the scripts may be about to be edited as well.
+	awaitEdit bool
 }
 
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
@@ -91,6 +93,7 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		}),
 	}
 	self.Store(built)
+	h.webhookPreview.start(func(ctx context.Context) scripts.Preview { return r.previewWebhooks(ctx, s, built) })
 	changed() // A preview may have been asked for already.
 	return built, nil
 }

@@ -28,7 +28,8 @@ type Previewer interface {
 
 // PreviewSubject is what a preview is about.
 type PreviewSubject struct {
-	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't.
+	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't. Webhooks that have no side effects
+	// are among the scripts.
 	Plan, Serving           *Plan
 	Scripts, ServingScripts map[string]engines.Program
 	// Parents returns the parents of Plan as they are.
@@ -37,7 +38,7 @@ type PreviewSubject struct {
 	Resources []discovery.Resource
 	// Limits are those of the definition for all parents. Nil means the rule for a sample.
 	Limits *v1alpha1.ScriptPreview
-	// TrustDomain names who wrote the scripts: those of one domain take turns.
+	// TrustDomain names who wrote the scripts, or the definition if its hooks are webhooks: those of one domain take turns.
 	TrustDomain string
 }
 
@@ -52,31 +53,41 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 	}
 	return func(ctx context.Context, revision *scripts.Revision) scripts.Preview {
 		own, serving := self.Load(), s.serving.Load()
-		switch {
-		case own == nil || serving == nil && own.hooks.tree.Current() != nil:
+		if own == nil || serving == nil && own.hooks.tree.Current() != nil {
 			return scripts.Preview{Later: true} // What served last is about to run.
-		case serving == nil:
-			return scripts.Preview{} // Nothing has served.
-		case serving.readError() != nil && !serving.synced.Load():
-			return scripts.Preview{Summary: "it was not previewed: " + serving.readError().Error()}
-		case !serving.synced.Load():
-			return scripts.Preview{Later: true}
 		}
-		if own != serving && !own.waitForSync(ctx) {
-			return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
-		}
-		subject := PreviewSubject{
-			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Parents: own.reconciler.Sampler,
-			Limits: s.limits.Load(), TrustDomain: revision.TrustDomain(),
-		}
-		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-			subject.ServingScripts = tree.Current().Programs
-		}
-		if own != serving {
-			subject.Resources = serving.reconciler.RelatedResources()
-		}
-		return r.config.Previewer.Preview(ctx, subject)
+		return r.previewOf(ctx, own, serving, revision.Programs, s.limits.Load(), revision.TrustDomain())
 	}
+}
+
+// previewOf previews what is to take over with the scripts of own, from serving, which may be nil.
+func (r *Reconciler) previewOf(
+	ctx context.Context, own, serving *instance, texts map[string]engines.Program, limits *v1alpha1.ScriptPreview, trustDomain string,
+) scripts.Preview {
+	switch {
+	case serving == nil:
+		return scripts.Preview{} // Nothing has served.
+	case serving.readError() != nil && !serving.synced.Load():
+		return scripts.Preview{Summary: "it was not previewed: " + serving.readError().Error()}
+	case !serving.synced.Load():
+		return scripts.Preview{Later: true}
+	}
+	if own != serving && !own.waitForSync(ctx) {
+		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
+	}
+	subject := PreviewSubject{
+		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, texts), Serving: serving.plan,
+		Parents: own.reconciler.Sampler, Limits: limits, TrustDomain: trustDomain,
+	}
+	var serves map[string]engines.Program
+	if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
+		serves = tree.Current().Programs
+	}
+	subject.ServingScripts = serving.hooks.previewable(serving.plan, serves)
+	if own != serving {
+		subject.Resources = serving.reconciler.RelatedResources()
+	}
+	return r.config.Previewer.Preview(ctx, subject)
 }
 
 // waitForSync waits for a moment until all caches are synced.
@@ -106,8 +117,12 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	}
 	version += ", limits " + limitsText(s.limits.Load())
 	for _, i := range []*instance{s.running, s.next} {
-		if i != nil && i.hooks.tree != nil {
-			i.hooks.tree.SetPreviewInputs(version, approvals...)
+		switch {
+		case i == nil:
+		case i.hooks.tree != nil:
+			i.hooks.tree.SetPreviewInputs(r.previewVersion(i, version), approvals...)
+		case i.hooks.webhookPreview != nil:
+			i.hooks.webhookPreview.SetInputs(r.previewVersion(i, version), approvals...)
 		}
 	}
 }
@@ -148,10 +163,8 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 	case s.running != nil: // Its hooks are webhooks.
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
-	id, kind, name := state.Desired.Short(), strings.ToLower(s.object.GetKind()), s.object.GetName()
-	return fmt.Sprintf("revision %s is held: %s\n%s; correct the scripts, or let it through: libretto rollout approve %s/%s, "+
-		"or annotate it or a ConfigMap of its scripts: kubectl annotate --overwrite %[4]s %[5]s %[6]s=%[1]s",
-		id, state.Held, serves, kind, name, v1alpha1.ApprovedRevisionAnnotation)
+	id := state.Desired.Short()
+	return fmt.Sprintf("revision %s is held: %s\n%s; %s", id, state.Held, serves, remedyOf(s, id))
 }
 
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.

@@ -91,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	} else {
 		r.onRefused(key, s)
 	}
+	s.suspendScripts(refusal)
 	r.advance(key, object, s)
 	r.updateTestInputs(s.running, s.next)
 	r.updatePreviewInputs(object, s)

@@ -88,6 +88,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.served, before.held = servedRevision(stored), heldRevision(stored)
 	}
+	before.awaitEdit = awaitsEdit(s.running, p)
 	next, err := r.build(s, p, before)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}

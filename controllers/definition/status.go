@@ -52,7 +52,9 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings [
 		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
 	}
 	if newest != nil {
-		v.noScripts = newest.hooks.tree == nil
+		if v.noScripts = newest.hooks.tree == nil; v.noScripts {
+			v.problems = newest.hooks.webhookPreview.State()
+		}
 		v.credentials = newest.hooks.credentialProblems()
 	}
 	if s.running != nil {
@@ -145,7 +147,8 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		}
 	case refusal != nil || s.next != nil:
 		c.Reason = "EarlierSpecServes"
-		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", s.running.plan.generation)
+		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, with the scripts of that time, until the present one can be",
+			s.running.plan.generation)
 		for _, cause := range []string{errorText(refusal), v.problems.Message(), v.held, v.credentials} {
 			if cause != "" {
 				c.Message += "\n" + cause

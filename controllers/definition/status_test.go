@@ -109,8 +109,8 @@ func TestCauseOfNotReady(t *testing.T) {
 		"refused":         {"The spec is refused.", &runtimeState{}, refused, statusView{}, "no parent is synced: spec.hooks.sync: is required"},
 		"broken":          {"The scripts do not load.", &runtimeState{next: loading}, nil, statusView{problems: broken}, "no parent is synced before the scripts have loaded: hook sync: unexpected }"},
 		"loading":         {"Nothing is wrong yet.", &runtimeState{next: loading}, nil, statusView{}, "no parent is synced before the scripts have loaded: see the condition ScriptsReady"},
-		"earlier refused": {"An earlier spec runs.", &runtimeState{running: running}, refused, statusView{}, "parents are synced as generation 3 of the spec says, until the present one can be\nspec.hooks.sync: is required"},
-		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{running: running, next: loading}, nil, statusView{problems: broken}, "parents are synced as generation 3 of the spec says, until the present one can be\nhook sync: unexpected }"},
+		"earlier refused": {"An earlier spec runs.", &runtimeState{running: running}, refused, statusView{}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nspec.hooks.sync: is required"},
+		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{running: running, next: loading}, nil, statusView{problems: broken}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nhook sync: unexpected }"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)

@@ -14,8 +14,8 @@ const (
 	// the creation returned.
 	newSpecDelay = 300 * time.Millisecond
 	// startupDelay is the time in which a starting definition gets no status, so that a fast
-	// start costs one write.
-	startupDelay = time.Second
+	// start costs one write. A new spec may have to wait for its scripts.
+	startupDelay = settleTime + 500*time.Millisecond
 )
 
 // specVersion identifies one spec of one definition.

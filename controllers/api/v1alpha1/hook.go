@@ -85,6 +85,11 @@ func (h *Hook) Serving() HookBackend {
 	}
 }
 
+// IsPreviewable reports whether the webhook serves and may be called for its answer alone.
+func (h *Hook) IsPreviewable() bool {
+	return h.Serving() == WebhookBackend && h.Webhook.SideEffects == SideEffectClassNone
+}
+
 // MapHook is a hook of a MapController. Unlike other hooks it has no version v1.
 // +kubebuilder:validation:XValidation:rule="has(self.webhook) || has(self.script)",message="give the hook a webhook or a script; to turn it off, leave the whole hook out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.webhook) && has(self.script)) || has(self.fallback) || has(self.shadow)",message="with both webhook and script, say what the one that does not serve is there for: fallback: Webhook, shadow: Webhook or shadow: Script; or leave one of them out"

@@ -43,6 +43,13 @@ type Webhook struct {
 	// +optional
 	// +kubebuilder:validation:Enum=loose;strict
 	ResponseUnMarshallMode *ResponseUnmarshalMode `json:"responseUnMarshallMode,omitempty"`
+	// SideEffects says what a call does besides answering. With None the server is also
+	// called for previews: an edit of the definition does not take over until the new
+	// server has answered for a sample of the parents. By default it is unknown, and
+	// previews do not call the server.
+	// +optional
+	// +kubebuilder:validation:Enum=None
+	SideEffects SideEffectClass `json:"sideEffects,omitempty"`
 	// Credentials of this webhook. If it has any of the four, endpointConfigs is
 	// ignored.
 	Credentials `json:",inline"`
@@ -68,6 +75,12 @@ func (w *Webhook) CallTimeout() time.Duration {
 	}
 	return w.Timeout.Duration
 }
+
+// SideEffectClass is what a call of a webhook does besides answering.
+type SideEffectClass string
+
+// SideEffectClassNone means that a call has no effect but its answer.
+const SideEffectClassNone SideEffectClass = "None"
 
 // ServiceReference names a port of a Service.
 type ServiceReference struct {

@@ -22,7 +22,8 @@ type unmadeError string
 const (
 	errLate    unmadeError = "the calls for other parents took too long, or too much memory"
 	errTime    unmadeError = "the preview takes too long"
-	errWebhook unmadeError = "a webhook answers, and a preview makes no request"
+	errWebhook unmadeError = "a webhook answers, which previews call only with sideEffects: None"
+	errRefused unmadeError = "the server asked to be called later"
 )
 
 func (e unmadeError) Error() string { return string(e) }
@@ -41,12 +42,13 @@ type calls struct {
 	bytes atomic.Int64
 }
 
-// programs returns the program of each hook of a plan: the script, or one that tells that servers are not called.
+// programs returns the program of each hook of a plan: the script, the webhook if it has no side effects, or one that tells that the server
+// is not called.
 func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program) map[string]engines.Program {
 	all := map[string]engines.Program{}
 	for _, named := range plan.Hooks {
 		name := string(named.Name)
-		if script := texts[name]; script != nil && named.Hook.Serving() == v1alpha1.ScriptBackend {
+		if script := texts[name]; script != nil && (named.Hook.Serving() == v1alpha1.ScriptBackend || named.Hook.IsPreviewable()) {
 			all[name] = background{Program: script, calls: c, patient: named.Name != v1alpha1.CustomizeHook}
 		} else {
 			all[name] = uncalled{}
@@ -55,7 +57,7 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 	return all
 }
 
-// background is a script that is called in the background.
+// background is a script, or a webhook, that is called in the background.
 type background struct {
 	engines.Program
 	calls *calls
@@ -86,6 +88,10 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	b.calls.bytes.Add(int64(jsonvalue.Size(response.Body, maxBytes)))
 	if isLate(err) {
 		b.calls.late.Store(true)
+	}
+	var e *engines.Error
+	if response.Remote && errors.As(err, &e) && e.RetryAfter > 0 {
+		return response, unmade(errRefused)
 	}
 	return response, err
 }

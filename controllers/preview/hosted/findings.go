@@ -244,6 +244,7 @@ func (f *findings) preview(r rule) scripts.Preview {
 	case f.unknown > 0:
 		p.Summary += fmt.Sprintf("; nothing could be told of %d, first %s", f.unknown, f.firstUnknown)
 	}
+	p.Destroys = p.Held == "" && f.countOf(anyKind, anyAction) > 0
 	if p.Held != "" && f.unknown > 0 {
 		p.Held += "; " + p.Summary
 	}

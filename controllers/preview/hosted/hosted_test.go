@@ -47,7 +47,8 @@ type hook struct {
 
 func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	body, err := h.answer(call)
-	return engines.Response{Body: body}, err
+	var e *engines.Error
+	return engines.Response{Body: body, Remote: errors.As(err, &e) && e.RetryAfter > 0}, err
 }
 
 // texts are the hooks of a revision.
@@ -228,7 +229,7 @@ func TestPreview(t *testing.T) {
 		"half of the children": {
 			reason:  "More than half is too much, not half.",
 			serving: making("1", []string{"-0", "-1"}), next: making("1", []string{"-0"}),
-			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+			want: scripts.Preview{Summary: "previewed on 4 of 4 parents", Destroys: true},
 		},
 		"all of one kind": {
 			reason:  "Half of the children, and all that do the work.",
@@ -290,7 +291,19 @@ func TestPreview(t *testing.T) {
 		"a webhook": {
 			reason: "No server is called.", sync: `webhook: {url: "http://nowhere.invalid"}`,
 			next: texts{}, want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
-				"HookFailed: sync hook: a webhook answers, and a preview makes no request"},
+				"HookFailed: sync hook: a webhook answers, which previews call only with sideEffects: None"},
+		},
+		"a webhook without side effects": {
+			reason: "It is called as a script is.", sync: `webhook: {url: "http://nowhere.invalid", sideEffects: None}`,
+			next: making("1", nil), want: scripts.Preview{Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
+		},
+		"a server that asks for time": {
+			reason: "It has said nothing yet.", sync: `webhook: {url: "http://nowhere.invalid", sideEffects: None}`,
+			next: one().with("sync", func(engines.Call) (any, error) {
+				return nil, &engines.Error{Message: "HTTP 503", RetryAfter: time.Minute}
+			}),
+			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
+				"HookFailed: sync hook: the server asked to be called later"},
 		},
 		"parents that are being deleted": {
 			reason:  "finalize is called for them, and what the scripts that serve delete as well is not held.",

@@ -37,6 +37,8 @@ func TestLimits(t *testing.T) {
 		})
 	}
 	all := scripts.Preview{Summary: "previewed on 10 of 10 parents"}
+	destroys := all
+	destroys.Destroys = true
 	deletes := func(percentage string) string {
 		return "it would delete 10 of 30 children of 10 of 10 parents, more than spec.scriptRollout.preview.maxDeletedChildren: " + percentage +
 			" allows, first ConfigMap default/b000-2"
@@ -55,11 +57,11 @@ func TestLimits(t *testing.T) {
 		},
 		"another limit": {
 			reason: "A limit that is left out does not count.", next: making("1", nil),
-			limits: v1alpha1.ScriptPreview{MaxFailingParents: limit("0")}, want: all,
+			limits: v1alpha1.ScriptPreview{MaxFailingParents: limit("0")}, want: destroys,
 		},
 		"deletes as many as it may": {
 			reason: "A third is not more than a third.", next: making("1", two),
-			limits: v1alpha1.ScriptPreview{MaxDeletedChildren: limit("34%")}, want: all,
+			limits: v1alpha1.ScriptPreview{MaxDeletedChildren: limit("34%")}, want: destroys,
 		},
 		"deletes more": {
 			reason: "Ten are more than 33 % of 30, rounded down.", next: making("1", two),

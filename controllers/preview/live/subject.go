@@ -244,7 +244,7 @@ func (c *Config) programs(ctx context.Context, d *document.Object, plan *definit
 	for _, named := range plan.Hooks {
 		if programs[string(named.Name)] == nil || named.Hook.Serving() == v1alpha1.WebhookBackend {
 			return nil, fmt.Errorf("spec.hooks.%s is a webhook: what a server would answer can't be known before it serves: "+
-				"give a script in its place, or see what the host finds with spec.hooks.%s.shadow", named.Name, named.Name)
+				"give a script in its place, or let the host preview the server with spec.hooks.%s.webhook.sideEffects: None", named.Name, named.Name)
 		}
 	}
 	return programs, nil

@@ -16,9 +16,7 @@ import (
 // bundled returns what libretto bundle prints for a controller whose sync.js says a text that it imports.
 func bundled(e *env.Env, name, text string) string {
 	e.T.Helper()
-	dir := e.T.TempDir()
-	for file, content := range map[string]string{
-		"definition.yaml": fmt.Sprintf(`
+	return bundledOf(e, fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s, labels: {test: %s}}
@@ -27,11 +25,19 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things}
   scriptSources: [%s]
   hooks: {sync: {version: v2, script: {path: sync.js}}}
-`, name, e.Namespace, e.Group, source(e, "hooks")),
+`, name, e.Namespace, e.Group, source(e, "hooks")), map[string]string{
 		"src/sync.js":      "import { text } from './text.js';\n" + strings.Replace(scriptSaying("TEXT"), `"TEXT"`, "text", 1),
 		"src/text.js":      fmt.Sprintf("export const text = %q;\n", text),
 		"src/sync.test.js": "import { test } from 'libretto/test';\ntest('is no part of the bundle', () => {});\n",
-	} {
+	})
+}
+
+// bundledOf returns what libretto bundle prints for a definition and the files in the folder src.
+func bundledOf(e *env.Env, definition string, files map[string]string) string {
+	e.T.Helper()
+	dir := e.T.TempDir()
+	files["definition.yaml"] = definition
+	for file, content := range files {
 		env.NoError(e.T, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755))
 		env.NoError(e.T, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644))
 	}

@@ -1,0 +1,33 @@
+package definition
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// settleTime is the time within which a definition and its scripts settle that are applied one after another, in either order: kubectl
+// takes some 200 ms from one object to the next. It delays edits of a definition, and news of scripts that do harm or don't load.
+const settleTime = time.Second
+
+// awaitsEdit reports whether the scripts of a new spec may be about to be edited as well: they come from the sources that serve, and have
+// not been edited just before. An edit from before the start of the spec that serves belongs to that one.
+func awaitsEdit(serving *instance, next *Plan) bool {
+	if serving == nil || serving.hooks.tree == nil {
+		return false
+	}
+	since := time.Now().Add(-settleTime)
+	if serving.startedAt.After(since) {
+		since = serving.startedAt
+	}
+	same := equality.Semantic.DeepEqual(serving.plan.Settings.ScriptSources, next.Settings.ScriptSources)
+	return same && !serving.hooks.tree.EditedSince(since)
+}
+
+// suspendScripts keeps the scripts of the running instance as they are while a newer spec waits to take over, or is refused: what the
+// sources hold now is meant for that one.
+func (s *runtimeState) suspendScripts(refusal *Refusal) {
+	if s.running != nil && s.running.hooks.tree != nil {
+		s.running.hooks.tree.Suspend(s.next != nil || refusal != nil)
+	}
+}

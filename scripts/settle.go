@@ -1,0 +1,99 @@
+package scripts
+
+import "time"
+
+// settling keeps a text and a spec that do not go together from serving, and from being told, for a moment in which the other one may
+// change too. Its fields are used only by the goroutine of run, except editedAt.
+type settling struct {
+	// content is what the sources held last, once known is set. It is zero if they held no complete tree.
+	content fingerprint
+	known   bool
+	// editedAt is when the content was first seen to be another one, or zero. It is guarded by the tree's mu.
+	editedAt time.Time
+	openedAt time.Time
+	// badSince is when a content that would do harm, or does not load, was first seen, or zero, and told is set if that waits no more.
+	badSince time.Time
+	told     bool
+	// again is when to look at the sources again, or zero.
+	again time.Time
+}
+
+// Suspend keeps the revision that serves from being replaced, whatever the sources hold, because a newer spec waits for them: a text is
+// loaded for the newest spec only.
+func (t *Tree) Suspend(suspended bool) {
+	t.mu.Lock()
+	changed := t.suspended != suspended
+	t.suspended = suspended
+	t.mu.Unlock()
+	if changed {
+		t.trigger()
+	}
+}
+
+func (t *Tree) isSuspended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.suspended
+}
+
+// EditedSince reports whether the text has changed since a time.
+func (t *Tree) EditedSince(since time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.settling.editedAt.After(since)
+}
+
+// observe notes what the sources hold: a zero content if that is no complete tree.
+func (t *Tree) observe(content fingerprint) {
+	s := &t.settling
+	switch {
+	case !s.known: // What served before a restart goes on at once.
+		s.known, s.told = true, t.spec.Serving != ""
+	case s.content == content:
+		return
+	default:
+		t.mu.Lock()
+		s.editedAt = time.Now()
+		t.mu.Unlock()
+		if s.told { // Otherwise edits without a pause would never be told.
+			s.badSince, s.told = time.Time{}, false
+		}
+	}
+	s.content = content
+}
+
+// isUnsettled reports whether what the sources hold is neither to serve nor to be told yet: if it is bad, because the spec may be about to
+// change, and if the spec has just changed, because the text may be about to. run looks again.
+func (t *Tree) isUnsettled(bad bool) bool {
+	s := &t.settling
+	now := time.Now()
+	s.again = time.Time{}
+	if t.spec.AwaitEdit && s.editedAt.IsZero() {
+		s.again = s.openedAt.Add(t.spec.SettleTime)
+	}
+	switch {
+	case !bad:
+		s.badSince, s.told = time.Time{}, false
+	case s.badSince.IsZero():
+		s.badSince = now
+	}
+	if bad && !s.told {
+		if until := s.badSince.Add(t.spec.SettleTime); until.After(s.again) {
+			s.again = until
+		}
+	}
+	if now.Before(s.again) {
+		return true
+	}
+	s.again, s.told = time.Time{}, bad
+	return false
+}
+
+// settled returns a channel that tells when to look at the sources again, or nil.
+func (t *Tree) settled() <-chan time.Time {
+	again := t.settling.again
+	if t.settling.again = (time.Time{}); again.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(again))
+}

@@ -1,0 +1,157 @@
+package webhooks
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// repreviewed is a time in which a held webhook is previewed again.
+const repreviewed = 4 * env.Timeout
+
+// previewed returns the hook of a URL that may be called for its answer alone.
+func previewed(url string) string {
+	return fmt.Sprintf("{webhook: {url: %q, sideEffects: None, timeout: 5s}}", url)
+}
+
+// forgetful answers that there are no children.
+func forgetful(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"children": []}`) }
+
+// children returns the UIDs of the ConfigMaps of the Things.
+func children(e *env.Env, names ...string) []string {
+	e.T.Helper()
+	var all []string
+	for _, name := range names {
+		if child := e.Get(env.ConfigMaps, name); child != nil {
+			all = append(all, string(child.GetUID()))
+		}
+	}
+	return all
+}
+
+// newServed returns a definition with a webhook that says one, and three Things.
+func newServed(t *testing.T, e *env.Env, set string) (definition string, first *server) {
+	t.Helper()
+	first = serve(t, nil)
+	first.says(wanting("one"))
+	definition = define(e, set, webhook(first.URL), "")
+	for n := range 3 {
+		applyThing(e, set, fmt.Sprint(set, n))
+		waitForValue(e, fmt.Sprint(set, n), "one")
+	}
+	e.WaitForCondition(definition, "Ready", "True")
+	return definition, first
+}
+
+// TestPreviewedURL changes the URL of a webhook to a server that forgets the children, which is held until the server is mended.
+func TestPreviewedURL(t *testing.T) {
+	e := env.NewRunning(t)
+	definition, first := newServed(t, e, "url")
+	before := children(e, "url0", "url1", "url2")
+	second := serve(t, nil)
+	second.says(forgetful)
+	define(e, "url", previewed(second.URL), "")
+	held := e.WaitForCondition(definition, "Progressing", "False", "Held", "it would delete 3 of 3 children of 3 of 3 parents, first ConfigMap ",
+		"generation 1 of the spec goes on serving", "correct the server or the definition", "kubectl annotate --overwrite compositecontroller "+definition)
+	e.WaitForCondition(definition, "Ready", "False", "EarlierSpecServes", "it would delete 3 of 3 children")
+	e.WaitForEvent(definition, "Held", "it would delete 3 of 3 children")
+	if calls := second.called(); calls != 3 && calls != 6 { // 30 seconds may just have passed.
+		t.Errorf("the new server was called %d times, want once for each Thing", calls)
+	}
+	first.says(wanting("still one"))
+	e.Patch(e.Things(), "url0", `{"spec": {"edited": "yes"}}`)
+	waitForValue(e, "url0", "still one")
+	if now := children(e, "url0", "url1", "url2"); !slices.Equal(now, before) {
+		t.Fatalf("%s: children %q, before %q", held.Message, now, before)
+	}
+
+	second.says(wanting("two")) // No edit tells of it.
+	cluster.Eventually(t, repreviewed, func() error { return env.HasField("two", "data", "value")(e.Get(env.ConfigMaps, "url0")) })
+	e.WaitForCondition(definition, "Progressing", "True", "Serving")
+	e.WaitForCondition(definition, "Ready", "True")
+	if now := children(e, "url0", "url1", "url2"); !slices.Equal(now, before) {
+		t.Errorf("the mended server: children %q, before %q", now, before)
+	}
+}
+
+// TestPreviewedServerThatIsDown names a server that is not up yet: the one before goes on, until the new one is.
+func TestPreviewedServerThatIsDown(t *testing.T) {
+	e := env.NewRunning(t)
+	definition, _ := newServed(t, e, "down")
+	second := serve(t, nil)
+	second.says(wanting("two"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	env.NoError(t, err)
+	address := listener.Addr().String()
+	env.NoError(t, listener.Close())
+	define(e, "down", previewed("http://"+address), "")
+	held := e.WaitForCondition(definition, "Progressing", "False", "Held", "3 of 3 parents that succeed now would fail, first Thing ", "connection refused")
+	if strings.Contains(held.Message, "request ") {
+		t.Errorf("the message names a request, so that it changes with each preview: %s", held.Message)
+	}
+	e.Restart() // It keeps no earlier spec: nothing serves.
+	e.WaitForCondition(definition, "Ready", "False", "ScriptsNotReady", "connection refused")
+	if n := len(children(e, "down0", "down1", "down2")); n != 3 {
+		t.Fatalf("%d children are left after a restart, want 3", n)
+	}
+	listener, err = net.Listen("tcp", address)
+	env.NoError(t, err)
+	up := &http.Server{Handler: second.Config.Handler} //nolint:gosec // It serves this test alone.
+	t.Cleanup(func() { _ = up.Close() })
+	go func() { _ = up.Serve(listener) }()
+	cluster.Eventually(t, repreviewed, func() error { return env.HasField("two", "data", "value")(e.Get(env.ConfigMaps, "down0")) })
+}
+
+// TestPreviewedSwap makes a webhook of a script, and lets it through by name.
+func TestPreviewedSwap(t *testing.T) {
+	e := env.NewRunning(t)
+	name := define(e, "swap", fmt.Sprintf("{version: v2, script: {engine: JavaScript, inline: %s}}", script("one")), "")
+	for n := range 3 {
+		applyThing(e, "swap", fmt.Sprint("swap", n))
+		waitForValue(e, fmt.Sprint("swap", n), "one")
+	}
+	server := serve(t, nil)
+	server.says(forgetful)
+	define(e, "swap", previewed(server.URL), "")
+	held := e.WaitForCondition(name, "Progressing", "False", "Held", "it would delete 3 of 3 children", " goes on serving")
+	if now := children(e, "swap0", "swap1", "swap2"); len(now) != 3 {
+		t.Fatalf("%d children are left", len(now))
+	}
+	_, command, _ := strings.Cut(held.Message, "kubectl annotate ")
+	e.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
+	e.Eventually(func() error {
+		if left := children(e, "swap0", "swap1", "swap2"); len(left) > 0 {
+			return fmt.Errorf("children %q are left", left)
+		}
+		return nil
+	})
+
+	// And back: the script would make all of them again, which destroys nothing.
+	define(e, "swap", fmt.Sprintf("{version: v2, script: {engine: JavaScript, inline: %s}}", script("three")), "")
+	waitForValue(e, "swap0", "three")
+	e.WaitForCondition(name, "Progressing", "True", "Serving")
+}
+
+// TestUnpreviewedURL changes the URL of a webhook of which nothing is known: as in metacontroller, the new server is called for what it
+// answers, and not before.
+func TestUnpreviewedURL(t *testing.T) {
+	e := env.NewRunning(t)
+	definition, _ := newServed(t, e, "plain")
+	second := serve(t, nil)
+	second.says(forgetful)
+	define(e, "plain", webhook(second.URL), "")
+	e.Eventually(func() error {
+		if left := children(e, "plain0", "plain1", "plain2"); len(left) > 0 {
+			return fmt.Errorf("children %q are left", left)
+		}
+		return nil
+	})
+	e.WaitForCondition(definition, "Ready", "True")
+}
