@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -163,7 +164,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	case v.noScripts, state.Previewing == "" && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
 	}
-	if next == (v1alpha1.ScriptRolloutStatus{}) {
+	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
 		return nil
 	}
 	return &next
