@@ -23,6 +23,8 @@ import (
 type Previewer interface {
 	// Preview returns soon after ctx ends.
 	Preview(ctx context.Context, subject PreviewSubject) scripts.Preview
+	// Fails reports whether a parent of the sample fails with the scripts. It returns false if that can't be told.
+	Fails(ctx context.Context, subject PreviewSubject) bool
 }
 
 // PreviewSubject is what a preview is about.
@@ -62,7 +64,7 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
 		}
 		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-			subject.ServingScripts = tree.Current().Programs
+			subject.ServingScripts = serving.hooks.servingScripts()
 		}
 		if own != serving {
 			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)

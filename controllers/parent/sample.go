@@ -38,6 +38,20 @@ type sampled struct {
 // maxSampleBytes is how much memory the objects of a sample may take, about, and those of one parent more. It is copied.
 const maxSampleBytes = 64 << 20
 
+// SampleOf returns what a pass over one parent reads.
+func (r *Reconciler) SampleOf(object *unstructured.Unstructured) *Sample {
+	s := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.RelatedResources(), Total: 1}
+	source := r.parentSource(object.GroupVersionKind().GroupKind())
+	if source == nil {
+		return s
+	}
+	s.Parents = append(s.Parents, object)
+	s.add(source.cache, object)
+	r.addOwned(s, object)
+	r.addInputs(s, object)
+	return s
+}
+
 // Sample returns what passes over at most so many parents read, and over fewer if that is much. The caches must be synced.
 func (r *Reconciler) Sample(most int) *Sample {
 	s := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.RelatedResources()}

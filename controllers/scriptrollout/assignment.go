@@ -3,6 +3,7 @@ package scriptrollout
 import (
 	"hash/fnv"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,4 +107,10 @@ func countOf(share intstr.IntOrString, all int) int {
 		return 0
 	}
 	return (all*percent + 99) / 100
+}
+
+// Equal reports whether both give every parent the same.
+func (a Assignment) Equal(o Assignment) bool {
+	return a.Stable == o.Stable && a.Updated == o.Updated && a.bound == o.bound &&
+		slices.EqualFunc(a.selectors, o.selectors, func(x, y labels.Selector) bool { return x.String() == y.String() })
 }

@@ -60,6 +60,8 @@ type Input struct {
 	// Parents are all there are.
 	Parents []Parent
 	Now     time.Time
+	// Since is when this process began to sync parents: what was not done before does not count for the deadline.
+	Since time.Time
 }
 
 // Result is what comes next.
@@ -347,6 +349,9 @@ func (d *decision) wait(step int, why string) {
 	}
 	if s.PausedAt != nil && step < d.last() { // It went well before its pause.
 		since = s.PausedAt.Add(time.Duration(ptr.Deref(d.Spec.Steps[step-1].PauseSeconds, 0)) * time.Second)
+	}
+	if d.Since.After(since) {
+		since = d.Since
 	}
 	deadline := ptr.Deref(d.Spec.ProgressDeadlineSeconds, DefaultProgressDeadline)
 	left := since.Add(time.Duration(deadline) * time.Second).Sub(d.Now)
