@@ -37,8 +37,6 @@ type Spec struct {
 	Preview PreviewFunc
 	// HeldBefore is the ID of the revision that was held when the previous process ended, or empty.
 	HeldBefore RevisionID
-	// Retained returns the IDs of further revisions that are in use: the archive does not delete them, and they stay in memory. May be nil.
-	Retained func() []RevisionID
 	// Object is the definition as it is in the cluster, for the tests that come with scripts.
 	Object *unstructured.Unstructured
 	// IgnoreTests lets a text serve whatever its tests say.

@@ -42,7 +42,6 @@ type Tree struct {
 	retest  atomic.Bool
 	// previewed is guarded by mu. repreview is set if what was held is to be previewed again.
 	previewed previewInputs
-	old       map[RevisionID]*oldRevision
 	repreview atomic.Bool
 
 	// The fields below are used only by the goroutine of run.
@@ -274,7 +273,6 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	next.NotArchived = t.state.NotArchived
 	same := t.state.Equal(next)
 	t.state = next
-	t.keepOld(t.current.Load(), r)
 	t.current.Store(r)
 	t.mu.Unlock()
 	if same {
