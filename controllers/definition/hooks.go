@@ -29,6 +29,11 @@ type hooks struct {
 	failovers      failovers
 	credentials    []*boundCredentials
 	cachedPrograms atomic.Pointer[revisionPrograms]
+	// scripts are the names of the hooks that scripts answer.
+	scripts []string
+	// assigned is what a rollout decides, or nil if the newest revision serves all parents. unassigned is set while it is not known.
+	assigned   atomic.Pointer[assignment]
+	unassigned bool
 }
 
 // revisionPrograms are the programs for one revision of the scripts.
@@ -39,8 +44,11 @@ type revisionPrograms struct {
 
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
 // their state changes. before is how the previous process left them.
-func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFunc, changed func()) (*hooks, error) {
+func (r *Reconciler) openHooks(
+	p *Plan, before former, preview scripts.PreviewFunc, retained func() []scripts.RevisionID, changed func(),
+) (*hooks, error) {
 	h := &hooks{
+		scripts:  scriptNames(p.Hooks),
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
 	}
@@ -49,6 +57,7 @@ func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFu
 		return nil, err
 	}
 	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
+	spec.Retained = retained
 	spec.Archive = r.archiveOf(p, spec)
 	for _, named := range p.Hooks {
 		name := string(named.Name)
@@ -124,6 +133,9 @@ func (h *hooks) revision() scripts.RevisionID {
 	if h.tree == nil {
 		return ""
 	}
+	if a := h.assigned.Load(); a != nil {
+		return scripts.RevisionID(a.Stable)
+	}
 	return h.tree.State().Loaded
 }
 
@@ -131,7 +143,9 @@ func (h *hooks) revision() scripts.RevisionID {
 // serve, until they load or fail to.
 func (h *hooks) loaded() bool {
 	scripts := h.tree == nil || h.tree.Current() != nil || !h.needsScripts && len(h.tree.State().Problems) > 0
-	return scripts && h.credentialsReady()
+	a := h.assigned.Load()
+	assigned := !h.unassigned && (a == nil || !a.loading)
+	return scripts && assigned && h.credentialsReady()
 }
 
 func (h *hooks) close() {
