@@ -73,6 +73,7 @@ func (r *rollout) deadline() int32 {
 func (r *rollout) setCondition(desired *variant.Desired, observed variant.Observed) {
 	since := r.lastProgress(observed.Now)
 	updated := r.condition()
+	desired.Rolling = r.unfinished()
 	left := updated.checkDeadline(r.deadline(), since, observed.Now)
 	desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, left)
 	desired.TimeDependent = left > 0

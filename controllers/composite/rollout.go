@@ -96,6 +96,19 @@ func (r *rollout) mayUpdate(c *rollingChild) bool {
 	}
 }
 
+// unfinished returns which child the rolling update waits for, or "". One that is held on purpose does not count.
+func (r *rollout) unfinished() string {
+	if r.waiting() {
+		return r.blocker.String()
+	}
+	for _, c := range r.children {
+		if c.updating {
+			return c.key.String() + " " + c.unavailableReason
+		}
+	}
+	return ""
+}
+
 func (r *rollout) startUpdate(c *rollingChild) {
 	r.count(c, -1)
 	c.revision, c.updating, c.unavailableReason = r.updateRevision, true, reasonNotUpdated

@@ -30,6 +30,11 @@ type hooks struct {
 	credentials    []*boundCredentials
 	webhookPreview *webhookPreview // nil unless servers are previewed
 	cachedPrograms atomic.Pointer[revisionPrograms]
+	// scripts are the names of the hooks that scripts answer.
+	scripts []string
+	// assigned is what a rollout decides, or nil if the newest revision serves all parents. unassigned is set while it is not known.
+	assigned   atomic.Pointer[assignment]
+	unassigned bool
 }
 
 // revisionPrograms are the programs for one revision of the scripts.
@@ -40,8 +45,11 @@ type revisionPrograms struct {
 
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
 // their state changes. before is how the previous process left them.
-func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFunc, changed func()) (*hooks, error) {
+func (r *Reconciler) openHooks(
+	p *Plan, before former, preview scripts.PreviewFunc, retained func() []scripts.RevisionID, changed func(),
+) (*hooks, error) {
 	h := &hooks{
+		scripts:  scriptNames(p.Hooks),
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
 	}
@@ -50,6 +58,7 @@ func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFu
 		return nil, err
 	}
 	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
+	spec.Retained = retained
 	spec.Archive = r.archiveOf(p, spec)
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit
@@ -129,6 +138,9 @@ func (h *hooks) revision() scripts.RevisionID {
 	if h.tree == nil {
 		return ""
 	}
+	if a := h.assigned.Load(); a != nil {
+		return scripts.RevisionID(a.Stable)
+	}
 	return h.tree.State().Loaded
 }
 
@@ -136,7 +148,9 @@ func (h *hooks) revision() scripts.RevisionID {
 // serve, until they load or fail to.
 func (h *hooks) loaded() bool {
 	scripts := h.tree == nil || h.tree.Current() != nil || !h.needsScripts && len(h.tree.State().Problems) > 0
-	return scripts && h.credentialsReady() && h.webhookPreview.isPassed()
+	a := h.assigned.Load()
+	assigned := !h.unassigned && (a == nil || !a.loading)
+	return scripts && assigned && h.credentialsReady() && h.webhookPreview.isPassed()
 }
 
 func (h *hooks) close() {

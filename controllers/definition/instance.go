@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
@@ -40,7 +41,11 @@ type inputs struct {
 
 // inputs returns the present values.
 func (i *instance) inputs() inputs {
-	return inputs{i.hooks.revision(), i.hooks.rotation(), i.reconciler.SchemaChanges()}
+	revision := i.hooks.revision()
+	if i.hooks.assigned.Load() != nil { // The parents that change sides are synced.
+		revision = ""
+	}
+	return inputs{revision, i.hooks.rotation(), i.reconciler.SchemaChanges()}
 }
 
 // loopName returns the name of a definition's control loop in metrics, as in metacontroller
@@ -64,12 +69,13 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
 	var self atomic.Pointer[instance]
-	h, err := r.openHooks(p, before, r.previewFor(s, &self), changed)
+	h, err := r.openHooks(p, before, r.previewFor(s, &self), s.retainedRevisions, changed)
 	if err != nil {
 		return nil, err
 	}
 	config := p.Config
-	config.Programs, config.Timeouts = h.programs, h.timeouts
+	config.Programs, config.Timeouts = h.programsFor, h.timeouts
+	config.NotesSyncs = h.tree != nil && scriptrollout.IsManaged(p.Settings.ScriptRollout, storedStatus(s.object).ScriptRollout)
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}

@@ -141,6 +141,9 @@ func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 		FailingParents: status.FailingParents, WaitingParents: status.WaitingParents, OutdatedChildren: status.OutdatedChildren,
 		SyncedInputs: status.SyncedInputs, FailingInputs: status.FailingInputs, WaitingInputs: status.WaitingInputs,
 	}
+	if rollout := status.ScriptRollout; rollout != nil {
+		only.ScriptRollout = &v1alpha1.ScriptRolloutStatus{Parents: rollout.Parents, UpdatedParents: rollout.UpdatedParents}
+	}
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced); condition != nil {
 		only.Conditions = []metav1.Condition{*condition}
 		only.Conditions[0].LastTransitionTime = metav1.Time{}
@@ -152,6 +155,9 @@ func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 func withoutParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	rest := *status.DeepCopy()
 	rest.Parents = nil
+	if rest.ScriptRollout != nil {
+		*rest.ScriptRollout = withoutCounts(*rest.ScriptRollout)
+	}
 	clearParentCounts(&rest)
 	meta.RemoveStatusCondition(&rest.Conditions, v1alpha1.ConditionParentsSynced)
 	for i := range rest.Conditions {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +25,8 @@ import (
 type Previewer interface {
 	// Preview returns soon after ctx ends.
 	Preview(ctx context.Context, subject PreviewSubject) scripts.Preview
+	// Fails reports whether a parent of the sample fails with the scripts. It returns false if that can't be told.
+	Fails(ctx context.Context, subject PreviewSubject) bool
 }
 
 // PreviewSubject is what a preview is about.
@@ -81,7 +84,7 @@ func (r *Reconciler) previewOf(
 	}
 	var serves map[string]engines.Program
 	if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-		serves = tree.Current().Programs
+		serves = serving.hooks.servingScripts()
 	}
 	subject.ServingScripts = serving.hooks.previewable(serving.plan, serves)
 	if own != serving {
@@ -208,7 +211,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	case v.noScripts, state.Previewing == "" && state.Testing == "" && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
 	}
-	if next == (v1alpha1.ScriptRolloutStatus{}) {
+	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
 		return nil
 	}
 	return &next

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -92,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.onRefused(key, s)
 	}
 	s.suspendScripts(refusal)
+	r.assign(object, s)
 	r.advance(key, object, s)
 	r.updateTestInputs(s.running, s.next)
 	r.updatePreviewInputs(object, s)
@@ -101,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
-	view := r.newStatusView(s, refusal, levelWarnings)
+	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
 	s.testsFailed.Store(view.problems.TestsFailed())
 	r.sendEvents(object, s, view)
 	now := r.config.Environment.Clock.Now()
@@ -110,5 +112,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
 	}
-	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
+	again := variant.Earlier(recheckInterval, view.rollout.after)
+	return controller.Result{RequeueAfter: again}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
 }

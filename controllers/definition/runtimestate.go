@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
 )
 
@@ -39,10 +40,23 @@ type runtimeState struct {
 	object *unstructured.Unstructured
 	// limits are those of the newest spec for previews. Any goroutine may read them.
 	limits atomic.Pointer[v1alpha1.ScriptPreview]
+	// retained are the revisions that the stored rollout needs.
+	retained atomic.Pointer[[]scripts.RevisionID]
+	// blamed is what is known of the parents that fail with the edit blamedFor.
+	blamed    blamed
+	blamedFor string
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.
 	testsFailed atomic.Bool
+}
+
+// retainedRevisions returns the revisions that the stored rollout needs. Any goroutine may call it.
+func (s *runtimeState) retainedRevisions() []scripts.RevisionID {
+	if known := s.retained.Load(); known != nil {
+		return *known
+	}
+	return nil
 }
 
 // stateFor returns the state of a definition, which it creates if there is none.
@@ -87,6 +101,9 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.served, before.held = servedRevision(stored), heldRevision(stored)
+		if rollout := stored.ScriptRollout; rollout != nil && rollout.UpdatedRevision != "" {
+			before.served = scripts.RevisionID(rollout.UpdatedRevision) // It has been previewed.
+		}
 	}
 	before.awaitEdit = awaitsEdit(s.running, p)
 	next, err := r.build(s, p, before)
@@ -110,7 +127,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		s.serving.Store(s.running)
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		s.running.startedAt, s.running.lastInputs = r.config.Environment.Clock.Now(), s.running.inputs()
-		r.config.ScriptMetrics.Serves(key.String(), s.running.lastInputs.revision)
+		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
 		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.generation)
@@ -123,7 +140,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		return
 	}
 	s.running.lastInputs = now
-	r.config.ScriptMetrics.Serves(key.String(), now.revision)
+	r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
 	s.running.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 }
 

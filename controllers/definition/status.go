@@ -27,23 +27,24 @@ type statusView struct {
 	held string
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
+	rollout     rolloutView
 	resting     string           // why hooks are not called for a while, or ""
 	objects     []scripts.Object // the ConfigMaps of the newest scripts
 }
 
 // lastEvents is the content of the last events.
 type lastEvents struct {
-	accepted, problems, credentials, resting, held string
-	revision                                       scripts.RevisionID
-	warnings                                       []warning
+	accepted, problems, credentials, resting, held, rollout string
+	revision                                                scripts.RevisionID
+	warnings                                                []warning
 	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
 	// about a new revision.
 	versions map[types.UID]string
 }
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
-func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings []warning) statusView {
-	v := statusView{idle: s.running == nil, parents: newParentStatus(s.running, r.config.Environment.Clock.Now())}
+func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *Refusal, warnings []warning) statusView {
+	v := statusView{rollout: rollout, idle: s.running == nil, parents: newParentStatus(s.running, r.config.Environment.Clock.Now())}
 	newest := s.next
 	if newest == nil {
 		newest = s.running
@@ -63,7 +64,9 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings [
 	}
 	v.held = heldMessage(s, v.problems, v.revision)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems, v.held)}
-	if progressing, known := progressingCondition(s, v); known {
+	if c, known := rollout.condition(s.object, ""); known && v.held == "" {
+		v.conditions = append(v.conditions, c)
+	} else if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)
 	}
 	v.conditions = append(v.conditions, readyCondition(s, refusal, v))
@@ -197,6 +200,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
 		now.versions = versionsOf(v.objects)
 	}
+	now.rollout = r.sendRolloutEvents(object, v, before.rollout)
 	s.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {
 		r.warn(object, reasonCredentialsNotReady, now.credentials)

@@ -34,7 +34,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	if !v.idle {
 		status.ScriptRevision, status.ScriptRevisionHash = v.revision.Short(), string(v.revision)
 	}
-	status.ScriptRollout = scriptRolloutStatus(status.ScriptRollout, v)
+	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(status.ScriptRollout, v), v.held)
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)

@@ -183,7 +183,9 @@ func startEdited(
 		}},
 		Children:   []variant.ChildRule{{Resource: editedChildren, Method: apply.InPlace}},
 		Finalizing: Finalizing{Name: "example.com/f", Enabled: true},
-		Programs:   func() Programs { return Programs{Revision: "1", ByHook: map[string]engines.Program{"sync": hook}} },
+		Programs: func(*unstructured.Unstructured) Programs {
+			return Programs{Revision: "1", ByHook: map[string]engines.Program{"sync": hook}}
+		},
 	}, env)
 	if err != nil {
 		t.Fatal(err)

@@ -57,10 +57,15 @@ func (r *Reconciler) Watch(queue Queue) error {
 
 // Resync enqueues all parents behind fresh events, one per interval.
 func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
+	r.ResyncSome(queue, interval, func(*unstructured.Unstructured) bool { return true })
+}
+
+// ResyncSome does so with the parents that selects returns true for.
+func (r *Reconciler) ResyncSome(queue Queue, interval time.Duration, selects func(parent *unstructured.Unstructured) bool) {
 	var after time.Duration
 	for i := range r.parents {
 		for _, parent := range r.parents[i].cache.List() {
-			if r.isParent(&r.parents[i], parent) {
+			if r.isParent(&r.parents[i], parent) && selects(parent) {
 				queue.EnqueueAfter(keyOf(r.parents[i].Kind, parent), after)
 				after += interval
 			}

@@ -68,6 +68,9 @@ type pass struct {
 	changed map[apply.Action][]apply.Change
 	// missingNamespaces are those in which children could not be created.
 	missingNamespaces map[string]bool
+	// rolling is why the rolling update of children is not done, or empty. A pass that is idle does not know it.
+	rolling string
+	idle    bool
 	// otherManagers are the last other writers of children that are rewritten again and again.
 	otherManagers map[apply.Key]string
 	// desired are the children that the hooks want. The next three are computed on first use.
@@ -86,6 +89,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	}
 	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint, p.parent); idle {
 		p.leftStatuses.forget(p.key)
+		p.idle = true
 		return p.requeueAtExpiry(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
@@ -98,7 +102,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		p.noteNoAnswer(ctx, err)
 		return p.retry(p.writeLeftStatus(ctx, err), !p.nondeterministic.Load())
 	}
-	p.failedInputs, p.answered = desired.FailedInputs, true
+	p.failedInputs, p.answered, p.rolling = desired.FailedInputs, true, desired.Rolling
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, even if some children could not be applied, or leave it to the next pass.

@@ -57,9 +57,11 @@ type Config struct {
 	// Selector is nil. Definitions with the same kind of selector share a name.
 	Selector      func(parent *unstructured.Unstructured) (labels.Selector, error)
 	SelectorIndex string
-	// Programs returns the loaded programs. A pass calls it once, so that it never mixes two
-	// revisions.
-	Programs func() Programs
+	// Programs returns the loaded programs for a parent. A pass calls it once, so that it never
+	// mixes two revisions.
+	Programs func(parent *unstructured.Unstructured) Programs
+	// NotesSyncs keeps how each parent was synced last, which a rollout of scripts goes by.
+	NotesSyncs bool
 	// Timeouts limit one call, by hook.
 	Timeouts map[string]time.Duration
 	// ResyncPeriod is how often every parent is synced without a change. Zero means never.
@@ -159,6 +161,7 @@ type shared struct {
 	problems         *problems
 	status           *StatusWriter
 	outdated         *outdatedChildren
+	lastSyncs        *lastSyncs
 	// By definition.
 	droppedFields  *droppedFields
 	sharedChildren *sharedChildren
@@ -195,7 +198,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
 		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
-		sharedChildren: newSharedChildren(),
+		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(),
 	}}
 	r.pendingWrites.completed = r.history.note
 	r.openCaches()
@@ -211,6 +214,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 // called before Watch, and RetainParents once the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
 	r.waits, r.states, r.hookEvents, r.problems = former.waits, former.states, former.hookEvents, former.problems
+	r.lastSyncs = former.lastSyncs
 	former.replaced.Store(true)
 }
 
@@ -253,7 +257,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if err == nil {
 		p := &pass{
 			shared: r.shared, key: key, source: source, parent: parent,
-			programs: r.config.Programs(), otherManagers: map[apply.Key]string{},
+			programs: r.config.Programs(parent), otherManagers: map[apply.Key]string{},
 		}
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
@@ -263,6 +267,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		p.logConsole(err != nil)
 		p.logEnd(result, err)
 		ended = p.outcome(err)
+		if ctx.Err() == nil && (err != nil || !result.Unfinished) {
+			p.noteSync(result.Retry, err)
+		}
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
@@ -304,6 +311,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.hookEvents.forget(key)
 	r.waits.forget(key)
 	r.problems.forget(key)
+	r.lastSyncs.forget(key)
 	if known, outdated := r.states.forget(key), r.outdated.forget(key); known || outdated {
 		r.config.Changed()
 	}

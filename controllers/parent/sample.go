@@ -71,6 +71,15 @@ func (r *Reconciler) Sampler() *Sampler {
 	return s
 }
 
+// SamplerOf returns a Sampler of one parent.
+func (r *Reconciler) SamplerOf(object *unstructured.Unstructured) *Sampler {
+	s := &Sampler{reconciler: r}
+	if source := r.parentSource(object.GroupVersionKind().GroupKind()); source != nil {
+		s.rest, s.Total = []member{{object: object, source: source}}, 1
+	}
+	return s
+}
+
 // Left returns how many parents were not handed out.
 func (s *Sampler) Left() int { return len(s.rest) }
 

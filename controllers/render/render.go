@@ -163,7 +163,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	calls, desired := &recorded[HookCall]{}, &recorded[*unstructured.Unstructured]{}
 	config.Variant = recordedVariant{Variant: config.Variant, desired: desired}
 	byHook := recordCalls(programs, calls)
-	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(byHook)} }
+	config.Programs = func(*unstructured.Unstructured) parent.Programs { return parent.Programs{ByHook: maps.Clone(byHook)} }
 	config.Changed = func() {}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{

@@ -133,6 +133,8 @@ type Desired struct {
 	// Events are those that the hooks ask for, and MoreEvents how many others their answers had, which are too many.
 	Events     []Event
 	MoreEvents int
+	// Rolling is why a rolling update of the children is not done, or empty.
+	Rolling string
 	// Warnings are events about what was not used. They do not make the pass fail.
 	Warnings []Warning
 	// ParentReads are the paths of a request, such as "parent.metadata.labels", at which the variant itself has read the parent. Those

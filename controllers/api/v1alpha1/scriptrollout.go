@@ -24,6 +24,12 @@ type ScriptRollout struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Rollback;Hold
 	FailurePolicy ScriptFailurePolicy `json:"failurePolicy,omitempty"`
+	// ProgressDeadlineSeconds is the time within which a step must go well: all of its
+	// parents have been synced by the edit, and their children are ready. If it does not,
+	// failurePolicy says what happens. Defaults to 600.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1",message="must be at least 1 second"
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 	// Paused keeps every parent at its revision: no edit begins, and no step ends,
 	// until this is false again. Defaults to false.
 	// +optional
@@ -143,6 +149,9 @@ type ScriptRolloutStatus struct {
 	// never shrinks while an edit is rolled out, so that no parent goes back and forth.
 	// +optional
 	Bound *int64 `json:"bound,omitempty"`
+	// StartedAt is when the present step began, or went on after spec.scriptRollout.paused.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// PausedAt is when the present step had gone well, and its pause began.
 	// +optional
 	PausedAt *metav1.Time `json:"pausedAt,omitempty"`
@@ -152,6 +161,12 @@ type ScriptRolloutStatus struct {
 	// Parents is the number of parents that the present step and those before it have.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
+	// UnreadyParents are the hashes of the UIDs of parents whose children were not ready
+	// when their step began: they need not be ready for it to go well.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
+	UnreadyParents []int64 `json:"unreadyParents,omitempty"`
 	// Message is why the edit is held, paused or rolled back: for a parent that fails, its
 	// name, reason and place in the script.
 	// +optional

@@ -1339,6 +1339,11 @@ func (in *ScriptRollout) DeepCopyInto(out *ScriptRollout) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.ProgressDeadlineSeconds != nil {
+		in, out := &in.ProgressDeadlineSeconds, &out.ProgressDeadlineSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Paused != nil {
 		in, out := &in.Paused, &out.Paused
 		*out = new(bool)
@@ -1374,6 +1379,10 @@ func (in *ScriptRolloutStatus) DeepCopyInto(out *ScriptRolloutStatus) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.StartedAt != nil {
+		in, out := &in.StartedAt, &out.StartedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.PausedAt != nil {
 		in, out := &in.PausedAt, &out.PausedAt
 		*out = (*in).DeepCopy()
@@ -1387,6 +1396,11 @@ func (in *ScriptRolloutStatus) DeepCopyInto(out *ScriptRolloutStatus) {
 		in, out := &in.Parents, &out.Parents
 		*out = new(int32)
 		**out = **in
+	}
+	if in.UnreadyParents != nil {
+		in, out := &in.UnreadyParents, &out.UnreadyParents
+		*out = make([]int64, len(*in))
+		copy(*out, *in)
 	}
 }
 

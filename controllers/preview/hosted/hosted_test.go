@@ -162,7 +162,7 @@ func settledOf(
 	}
 	client := cluster.Client(nil)
 	config := base.Plan.Config
-	config.Programs, config.Changed = func() parent.Programs { return parent.Programs{} }, func() {}
+	config.Programs, config.Changed = func(*unstructured.Unstructured) parent.Programs { return parent.Programs{} }, func() {}
 	reconciler, err := parent.New(config, parent.Environment{
 		Client: client, Pool: informer.NewPool(t.Context(), client, logr.Discard()), Clock: clock.RealClock{}, Log: logr.Discard(),
 	})

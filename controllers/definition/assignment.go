@@ -1,0 +1,170 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// assignment is which programs each parent gets while a rollout decides that. It never changes.
+type assignment struct {
+	scriptrollout.Assignment
+	stable, updated parent.Programs
+	// loading is set while one of the revisions is being loaded, and problem why one can't be had, or empty.
+	loading bool
+	problem string
+}
+
+// memberOf returns what decides about a parent.
+func memberOf(object *unstructured.Unstructured) scriptrollout.Member {
+	return scriptrollout.Member{Hash: scriptrollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
+}
+
+func (a *assignment) programsFor(object *unstructured.Unstructured) parent.Programs {
+	if a.HasUpdated(memberOf(object)) {
+		return a.updated
+	}
+	return a.stable
+}
+
+// programsFor returns the present programs for a parent, all of one revision.
+func (h *hooks) programsFor(object *unstructured.Unstructured) parent.Programs {
+	if a := h.assigned.Load(); a != nil {
+		return a.programsFor(object)
+	}
+	return h.programs()
+}
+
+// storedRollout returns the state of a rollout that a definition has. What serves is the stable revision of one that had no steps before.
+func storedRollout(object *unstructured.Unstructured) scriptrollout.State {
+	stored := storedStatus(object)
+	var state scriptrollout.State
+	if stored.ScriptRollout != nil {
+		state = *stored.ScriptRollout
+	}
+	if state.StableRevision == "" && len(stored.ScriptRevisionHash) > len(stored.ScriptRevision) {
+		state.StableRevision = string(servedRevision(stored))
+	}
+	return state
+}
+
+// isManaged reports whether a rollout decides what the instance serves.
+func (i *instance) isManaged(object *unstructured.Unstructured) bool {
+	return i.hooks.tree != nil && scriptrollout.IsManaged(i.plan.Settings.ScriptRollout, storedStatus(object).ScriptRollout)
+}
+
+// assign makes the instances do what is stored in the definition's status, and enqueues the parents that change sides.
+func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) {
+	state := storedRollout(object)
+	var retained []scripts.RevisionID
+	for _, id := range []string{state.StableRevision, state.UpdatedRevision} {
+		if id != "" {
+			retained = append(retained, scripts.RevisionID(id))
+		}
+	}
+	s.retained.Store(&retained)
+	for _, i := range []*instance{s.running, s.next} {
+		if i == nil || i.hooks.tree == nil {
+			continue
+		}
+		before := i.hooks.assigned.Load()
+		i.hooks.unassigned = i.isManaged(object) && state.StableRevision == ""
+		if !i.isManaged(object) || i.hooks.unassigned {
+			i.hooks.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
+			continue
+		}
+		now := i.hooks.assignmentOf(scriptrollout.AssignmentOf(i.plan.Settings.ScriptRollout, &state), before)
+		i.hooks.assigned.Store(now)
+		if i == s.running && before != nil && now != before {
+			i.reconciler.ResyncSome(i.queue, r.config.ReloadSpread, func(object *unstructured.Unstructured) bool {
+				return now.differs(before, object)
+			})
+			r.config.ScriptMetrics.Serves(keyOf(object.GetKind(), object).String(), i.hooks.revision())
+		}
+	}
+}
+
+// differs reports whether a parent gets other programs.
+func (a *assignment) differs(before *assignment, object *unstructured.Unstructured) bool {
+	now, then := a.programsFor(object), before.programsFor(object)
+	return now.Revision != then.Revision || (a.problem == "") != (before.problem == "") || a.loading != before.loading
+}
+
+// assignmentOf returns an assignment with its programs: before, if it has these already.
+func (h *hooks) assignmentOf(of scriptrollout.Assignment, before *assignment) *assignment {
+	a := &assignment{Assignment: of}
+	a.stable = h.programsOf(a, before, of.Stable)
+	if of.Updated != "" {
+		a.updated = h.programsOf(a, before, of.Updated)
+	}
+	if before != nil && before.Equal(of) && before.loading == a.loading && before.problem == a.problem {
+		return before
+	}
+	return a
+}
+
+// programsOf returns the programs of a revision. If it can't be had, they fail with the reason, and parents keep their children.
+func (h *hooks) programsOf(a, before *assignment, id string) parent.Programs {
+	revision, err := h.tree.Revision(scripts.RevisionID(id))
+	switch {
+	case err == nil:
+		if before != nil {
+			for _, known := range []parent.Programs{before.stable, before.updated} {
+				if known.Revision == string(revision.ID) && before.problem == "" && !before.loading {
+					return known
+				}
+			}
+		}
+		return parent.Programs{Revision: string(revision.ID), ByHook: h.byHook(revision.Programs)}
+	case errors.Is(err, scripts.ErrLoading):
+		a.loading = true
+	default:
+		a.problem = err.Error()
+	}
+	missing := map[string]engines.Program{}
+	for _, name := range h.scripts {
+		missing[name] = unavailable{err: err}
+	}
+	return parent.Programs{Revision: id, ByHook: h.byHook(missing)}
+}
+
+// unavailable is a script of a revision that can't be had.
+type unavailable struct {
+	engines.ProgramBase
+	err error
+}
+
+// Run returns the reason.
+func (u unavailable) Run(context.Context, engines.Call) (engines.Response, error) {
+	return engines.Response{}, &engines.Error{Kind: engines.Failed, Message: u.err.Error(), Err: u.err}
+}
+
+// scriptNames returns the names of the hooks that scripts answer.
+func scriptNames(named []v1alpha1.NamedHook) []string {
+	var names []string
+	for _, n := range named {
+		if n.Hook.Script != nil {
+			names = append(names, string(n.Name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// servingScripts returns the scripts that an edit is compared with: those of the stable revision, if there is one.
+func (h *hooks) servingScripts() map[string]engines.Program {
+	if a := h.assigned.Load(); a != nil {
+		if stable, err := h.tree.Revision(scripts.RevisionID(a.Stable)); err == nil {
+			return stable.Programs
+		}
+	}
+	return h.tree.Current().Programs
+}

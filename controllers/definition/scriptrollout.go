@@ -1,0 +1,274 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// rolloutView is what comes next in a rollout of scripts, and what there is to say of it.
+type rolloutView struct {
+	// managed is set if a rollout decides what serves. Otherwise all else is zero.
+	managed bool
+	// next is to be stored, and changed is set if more than counters differ from what is.
+	next    scriptrollout.State
+	changed bool
+	after   time.Duration
+	// problem is why a revision that is needed can't be had, or empty. pinned is set if the spec names what serves.
+	problem string
+	pinned  bool
+}
+
+// decideRollout returns the next state of the rollout of a definition.
+func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rolloutView {
+	driver := s.running
+	if driver == nil {
+		driver = s.next
+	}
+	if driver == nil || !driver.isManaged(object) {
+		return rolloutView{}
+	}
+	spec, state := driver.plan.Settings.ScriptRollout, storedRollout(object)
+	v := rolloutView{managed: true, next: state, pinned: spec != nil && spec.Revision != ""}
+	if a := driver.hooks.assigned.Load(); a != nil {
+		v.problem = a.problem
+	}
+	in := scriptrollout.Input{
+		Spec: spec, State: state, Approved: r.isApproved(object, driver), Now: r.config.Environment.Clock.Now(), Since: driver.startedAt,
+	}
+	if current := driver.hooks.tree.Current(); current != nil {
+		in.Target = string(current.ID)
+	}
+	if v.pinned {
+		pinned, err := driver.hooks.tree.Revision(scripts.RevisionID(spec.Revision))
+		if err == nil {
+			in.Pinned = string(pinned.ID)
+		} else if !errors.Is(err, scripts.ErrLoading) {
+			v.problem = fmt.Sprintf("spec.scriptRollout.revision: %v", err)
+		}
+	}
+	switch {
+	case driver == s.running && driver.synced.Load():
+		in.Parents = r.rolloutParents(s, driver, state)
+	case state.StableRevision != "": // Nobody knows yet how parents are.
+		return v
+	}
+	result := scriptrollout.Next(in)
+	v.next, v.after = result.State, result.After
+	stored := storedStatus(object).ScriptRollout
+	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
+	return v
+}
+
+func withoutCounts(state scriptrollout.State) scriptrollout.State {
+	state.Parents, state.UpdatedParents = nil, nil
+	return state
+}
+
+// isApproved reports whether an annotation of the definition or of a ConfigMap names the newest revision that loads.
+func (r *Reconciler) isApproved(object *unstructured.Unstructured, i *instance) bool {
+	current := i.hooks.tree.Current()
+	if current == nil {
+		return false
+	}
+	named := []string{strings.TrimSpace(object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation])}
+	for _, source := range i.hooks.tree.Objects() {
+		named = append(named, source.Approved)
+	}
+	return slices.Contains(named, string(current.ID)) || slices.Contains(named, current.ID.Short())
+}
+
+// rolloutParents returns how all parents are.
+func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state scriptrollout.State) []scriptrollout.Parent {
+	var all []scriptrollout.Parent
+	i.reconciler.EachParent(func(object *unstructured.Unstructured, last parent.LastSync) {
+		p := scriptrollout.Parent{Member: memberOf(object), Name: objectName(object), Revision: last.Revision, Message: last.Message}
+		switch last.Result {
+		case parent.ResultSettled:
+			p.Health = scriptrollout.Well
+		case parent.ResultMoving:
+			p.Health = scriptrollout.Moving
+		case parent.ResultUnready:
+			p.Health = scriptrollout.Unready
+		case parent.ResultFailed:
+			p.Health = scriptrollout.Failing
+			if last.Revision == state.UpdatedRevision {
+				p.Health = r.blame(s, i, object, last, state)
+			}
+		}
+		all = append(all, p)
+	})
+	if state.UpdatedRevision == "" {
+		s.blamed = nil
+	}
+	return all
+}
+
+func objectName(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetKind() + " " + object.GetName()
+	}
+	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+}
+
+// blamed are what is known of the parents that fail with an edit: whether they would without it.
+type blamed map[types.UID]chan scriptrollout.Health
+
+// blame returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with the edit: that is
+// asked of a preview, once, in the background.
+func (r *Reconciler) blame(
+	s *runtimeState, i *instance, object *unstructured.Unstructured, last parent.LastSync, state scriptrollout.State,
+) scriptrollout.Health {
+	if last.FailedBefore {
+		return scriptrollout.Well
+	}
+	a := i.hooks.assigned.Load()
+	if r.config.Previewer == nil || a == nil {
+		return scriptrollout.Failing
+	}
+	if s.blamedFor != state.UpdatedRevision {
+		s.blamed, s.blamedFor = blamed{}, state.UpdatedRevision
+	}
+	answer, asked := s.blamed[object.GetUID()]
+	if !asked {
+		answer = make(chan scriptrollout.Health, 1)
+		if s.blamed == nil {
+			s.blamed = blamed{}
+		}
+		s.blamed[object.GetUID()] = answer
+		stable, err := i.hooks.tree.Revision(scripts.RevisionID(state.StableRevision))
+		if err != nil {
+			answer <- scriptrollout.Failing
+		} else {
+			go r.askStable(i, object, stable, answer)
+		}
+	}
+	select {
+	case health := <-answer:
+		answer <- health
+		return health
+	default:
+		return scriptrollout.Moving
+	}
+}
+
+// askStable answers how a parent is that fails with the edit.
+func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, stable *scripts.Revision, answer chan<- scriptrollout.Health) {
+	health := scriptrollout.Failing
+	defer func() {
+		answer <- health
+		i.changed()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), previewSync)
+	defer cancel()
+	if r.config.Previewer.Fails(ctx, PreviewSubject{
+		Plan: i.plan, Scripts: stable.Programs, Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) }, TrustDomain: stable.TrustDomain(),
+	}) {
+		health = scriptrollout.Well
+	}
+}
+
+// merge returns what the status is to say of a rollout, after what it says of held and approved revisions.
+func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v1alpha1.ScriptRolloutStatus {
+	if !v.managed {
+		return before
+	}
+	next := *v.next.DeepCopy()
+	if before != nil {
+		next.HeldRevision = before.HeldRevision
+		if next.FailedRevision == "" || before.ApprovedRevision != next.FailedRevision { // Otherwise what the rollout says of it counts.
+			next.ApprovedRevision = before.ApprovedRevision
+		}
+	}
+	if held != "" && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
+		next.Phase = v1alpha1.ScriptsHeld
+	}
+	return &next
+}
+
+// Reasons of the condition Progressing, and of events.
+const (
+	reasonRollingOut = "RollingOut"
+	reasonPaused     = "Paused"
+	reasonRolledBack = "RolledBack"
+	reasonNoRevision = "RevisionUnavailable"
+)
+
+// condition returns the condition Progressing of a rollout, and whether it has one.
+func (v rolloutView) condition(object *unstructured.Unstructured, managers string) (c metav1.Condition, known bool) {
+	if !v.managed {
+		return c, false
+	}
+	s := v.next
+	short := func(id string) string { return scripts.RevisionID(id).Short() }
+	c = metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
+	approve := fmt.Sprintf("kubectl annotate --overwrite %s %s %s=", strings.ToLower(object.GetKind()), object.GetName(), v1alpha1.ApprovedRevisionAnnotation)
+	switch {
+	case v.problem != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonNoRevision, v.problem
+	case s.Phase == v1alpha1.ScriptsRolledBack:
+		c.Status, c.Reason = metav1.ConditionFalse, reasonRolledBack
+		c.Message = fmt.Sprintf("revision %s was taken back from all parents: %s\nrevision %s serves; correct the scripts%s, or try it again: %s%s",
+			short(s.FailedRevision), s.Message, short(s.StableRevision), managers, approve, short(s.FailedRevision))
+	case s.Phase == v1alpha1.ScriptsHeld && s.UpdatedRevision != "":
+		c.Status, c.Reason = metav1.ConditionFalse, reasonHeld
+		c.Message = fmt.Sprintf("revision %s goes no further than step %d of %d: %s\ncorrect the scripts%s, or let it through to all parents: %s%s",
+			short(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, managers, approve, short(s.UpdatedRevision))
+	case s.Phase == v1alpha1.ScriptsPaused:
+		c.Reason, c.Message = reasonPaused, "spec.scriptRollout.paused keeps every parent at its revision: "+short(s.StableRevision)
+		if s.UpdatedRevision != "" {
+			c.Message += fmt.Sprintf(", and %s after step %d of %d", short(s.UpdatedRevision), *s.Step, *s.Steps)
+		}
+	case s.Phase == v1alpha1.ScriptsProgressing:
+		c.Reason = reasonRollingOut
+		c.Message = fmt.Sprintf("revision %s is rolled out: step %d of %d; other parents keep revision %s",
+			short(s.UpdatedRevision), *s.Step, *s.Steps, short(s.StableRevision))
+		if s.PausedAt != nil {
+			c.Message += "; the step has gone well, and its pause began at " + s.PausedAt.UTC().Format(time.RFC3339)
+		}
+	case v.pinned:
+		c.Reason, c.Message = "Serving", "revision "+short(s.StableRevision)+" serves, as spec.scriptRollout.revision says"
+	default:
+		c.Reason, c.Message = "Serving", "revision "+short(s.StableRevision)+" serves all parents"
+	}
+	return c, true
+}
+
+// sendRolloutEvents emits an event if the condition Progressing says something else of a rollout.
+func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, v statusView, before string) string {
+	c := meta.FindStatusCondition(v.conditions, v1alpha1.ConditionProgressing)
+	if !v.rollout.managed || c == nil || v.held != "" {
+		return before
+	}
+	now := c.Reason + ": " + c.Message
+	if before == "" && c.Reason == "Serving" || now == before {
+		return now
+	}
+	kind := corev1.EventTypeNormal
+	if c.Status == metav1.ConditionFalse {
+		kind = corev1.EventTypeWarning
+	}
+	r.config.Environment.RolloutEvents.Event(object, kind, c.Reason, c.Message)
+	if kind == corev1.EventTypeWarning {
+		for _, source := range v.objects {
+			r.config.Environment.RolloutEvents.Event(reference(source), kind, c.Reason, nameOf(object)+": "+c.Message)
+		}
+	}
+	r.config.Environment.Log.Info("rollout of scripts", "definition", nameOf(object), "reason", c.Reason, "message", c.Message)
+	return now
+}

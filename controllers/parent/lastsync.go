@@ -1,0 +1,140 @@
+package parent
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply/readiness"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// SyncResult is what came of the last sync of a parent, for a rollout of scripts.
+type SyncResult string
+
+// Results of syncs. None is one that there is none of yet.
+const (
+	ResultNone    SyncResult = ""
+	ResultSettled SyncResult = "settled" // It wrote no child, and all children are ready.
+	ResultMoving  SyncResult = "moving"  // Children were written, are being rolled out, or the sync failed with what may pass.
+	ResultUnready SyncResult = "unready" // A child is not ready.
+	ResultFailed  SyncResult = "failed"
+)
+
+// LastSync is how a parent was synced last.
+type LastSync struct {
+	// Revision is that of the programs.
+	Revision string
+	Result   SyncResult
+	// Message is why it is not settled.
+	Message string
+	rolling string // why a rolling update of its children is not done
+	// FailedBefore is set if the last sync by another revision failed too.
+	FailedBefore bool
+}
+
+// lastSyncs holds how parents were synced last, for definitions whose scripts are rolled out. Kept in memory: the first passes after a start
+// learn it again.
+type lastSyncs struct {
+	mu       sync.Mutex
+	byParent map[types.UID]LastSync
+	byKey    map[controller.Key]types.UID
+}
+
+func newLastSyncs() *lastSyncs {
+	return &lastSyncs{byParent: map[types.UID]LastSync{}, byKey: map[controller.Key]types.UID{}}
+}
+
+func (l *lastSyncs) of(uid types.UID) LastSync {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byParent[uid]
+}
+
+// set notes how a parent was synced, and reports whether that is news.
+func (l *lastSyncs) set(key controller.Key, uid types.UID, now LastSync) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.byParent[uid]
+	if now.FailedBefore = before.FailedBefore; before.Revision != now.Revision {
+		now.FailedBefore = before.Result == ResultFailed
+	}
+	if old, known := l.byKey[key]; known && old != uid {
+		delete(l.byParent, old)
+	}
+	l.byParent[uid], l.byKey[key] = now, uid
+	return before != now
+}
+
+func (l *lastSyncs) forget(key controller.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byParent, l.byKey[key])
+	delete(l.byKey, key)
+}
+
+// noteSync notes how a pass ended, if the scripts are rolled out.
+func (p *pass) noteSync(retry controller.Retry, err error) {
+	if !p.config.NotesSyncs {
+		return
+	}
+	now := LastSync{Revision: p.programs.Revision, Result: ResultSettled}
+	switch {
+	case err != nil && failsForGood(retry, err):
+		now.Result, now.Message = ResultFailed, engines.Truncate(printable.Line(err.Error()), maxSyncMessage)
+	case err != nil:
+		now.Result, now.Message = ResultMoving, shortLine(err.Error())
+	case p.wroteChildren:
+		now.Result, now.Message = ResultMoving, "its children have just been written"
+	default:
+		if now.rolling = p.rolling; p.idle {
+			now.rolling = p.lastSyncs.of(p.parent.GetUID()).rolling
+		}
+		now.Result, now.Message = p.childrenState(now.rolling)
+	}
+	if p.lastSyncs.set(p.key, p.parent.GetUID(), now) {
+		p.config.Changed()
+	}
+}
+
+// maxSyncMessage is how much is kept of the message of a sync that failed.
+const maxSyncMessage = 512
+
+// failsForGood reports whether a failure is that of the scripts or of what they want, and nothing that passes by itself. A host that is busy
+// and an API server that does not answer say nothing about scripts.
+func failsForGood(retry controller.Retry, err error) bool {
+	switch retry {
+	case controller.Conflict, controller.Waiting, controller.Unavailable:
+		return false
+	default:
+		return !errors.Is(err, engines.ErrNoWorker) && !errors.Is(err, controller.ErrLater)
+	}
+}
+
+// childrenState returns how the children are that the pass has left as they were.
+func (p *pass) childrenState(rolling string) (SyncResult, string) {
+	if rolling != "" {
+		return ResultMoving, rolling
+	}
+	if waits := p.waits.of(p.key); len(waits) > 0 {
+		return ResultUnready, shortLine(waits[0].String())
+	}
+	for _, child := range p.observed.Children {
+		if status := readiness.Of(child); status.State != readiness.Ready {
+			return ResultUnready, fmt.Sprintf("%s %s is not ready: %s", child.GetKind(), child.GetName(), status.Reason)
+		}
+	}
+	return ResultSettled, ""
+}
+
+// EachParent calls do for each parent, with how it was synced last.
+func (r *Reconciler) EachParent(do func(parent *unstructured.Unstructured, last LastSync)) {
+	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
+		do(parent, r.lastSyncs.of(parent.GetUID()))
+	})
+}

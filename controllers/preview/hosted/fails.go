@@ -1,0 +1,28 @@
+package hosted
+
+import (
+	"context"
+	"time"
+
+	"github.com/libretto-k8s/libretto/controllers/definition"
+)
+
+// Fails reports whether a parent fails with the scripts. It returns false if that can't be told.
+func (p *Previewer) Fails(ctx context.Context, subject definition.PreviewSubject) bool {
+	release, err := p.slots.Acquire(ctx, subject.TrustDomain)
+	if err != nil {
+		return false
+	}
+	defer release()
+	r := &run{Previewer: p, PreviewSubject: subject, until: time.Now().Add(sampleTime)}
+	outcomes, err := r.outcomes(ctx, subject.Parents().Next(1))
+	if err != nil {
+		return false
+	}
+	for _, o := range outcomes {
+		if o.Err != nil && !isUnknown(o.Err) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,376 @@
+// Package scriptrollout decides how an edit of scripts reaches the parents of a definition: which parents have it, and what comes next.
+// It is pure: the state is in the status of the definition, and is acted on once it is stored there.
+package scriptrollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+)
+
+// State is what the status of a definition says of a rollout.
+type State = v1alpha1.ScriptRolloutStatus
+
+// Health is how a parent is since it was synced last.
+type Health int
+
+const (
+	// Pending means that it is not known: the parent has not been synced since the start of the process.
+	Pending Health = iota
+	// Well means that its last sync succeeded and wrote no child, and that its children are as they are to be.
+	Well
+	// Moving means that its children are being written, or that its last sync failed with what may pass.
+	Moving
+	// Unready means that a child of it is not ready.
+	Unready
+	// Failing means that its last sync failed, and that it would not with the stable revision.
+	Failing
+)
+
+// Parent is a parent of the definition.
+type Parent struct {
+	Member
+	// Name is its kind, namespace and name, for messages.
+	Name string
+	// Revision is the ID of the revision that it was synced by last, or empty.
+	Revision string
+	Health   Health
+	// Message is why it is not well. For a parent that fails it has the reason, and the place in the script.
+	Message string
+}
+
+// Input is what is known when the next state is decided.
+type Input struct {
+	// Spec says how an edit is rolled out. It may be nil.
+	Spec *v1alpha1.ScriptRollout
+	// State is the stored one. Its StableRevision is what serves, or empty if nothing has served yet.
+	State State
+	// Target is the revision of the sources that loads and that no preview holds, or empty if there is none.
+	Target string
+	// Approved is set if an annotation names Target.
+	Approved bool
+	// Pinned is the whole ID of the revision that the spec pins, once it can be had.
+	Pinned string
+	// Parents are all there are.
+	Parents []Parent
+	Now     time.Time
+	// Since is when this process began to sync parents: what was not done before does not count for the deadline.
+	Since time.Time
+}
+
+// Result is what comes next.
+type Result struct {
+	// State is to be stored. The rollout is where it was until it is.
+	State State
+	// After is when to decide again even if nothing happens, or zero.
+	After time.Duration
+}
+
+// IsManaged reports whether a rollout decides what serves. Otherwise the newest revision that loads does.
+func IsManaged(spec *v1alpha1.ScriptRollout, stored *State) bool {
+	return spec != nil && (len(spec.Steps) > 0 || spec.Revision != "" || ptr.Deref(spec.Paused, false)) || stored != nil && stored.StableRevision != ""
+}
+
+// Next returns the state after the one that is stored.
+func Next(in Input) Result {
+	d := &decision{Input: in, next: *in.State.DeepCopy()}
+	if d.Spec == nil {
+		d.Spec = &v1alpha1.ScriptRollout{}
+	}
+	d.approval()
+	d.decide()
+	return Result{d.next, d.after}
+}
+
+// decision is one call of Next.
+type decision struct {
+	Input
+	next  State
+	after time.Duration
+	// approvedNow is set if the approval is newer than what it lets through.
+	approvedNow bool
+}
+
+// approval finds out whether Target has been approved since it failed. An annotation that was there before says nothing about that. One that
+// is taken away and put there again does.
+func (d *decision) approval() {
+	failed := d.Target != "" && (d.Target == d.next.FailedRevision || d.next.Phase == v1alpha1.ScriptsHeld && d.Target == d.next.UpdatedRevision)
+	switch {
+	case !failed:
+	case d.Approved && d.next.ApprovedRevision != d.Target:
+		d.approvedNow, d.next.ApprovedRevision = true, d.Target
+	case !d.Approved && d.next.ApprovedRevision == d.Target:
+		d.next.ApprovedRevision = ""
+	}
+}
+
+func (d *decision) decide() {
+	s := &d.next
+	switch {
+	case d.Spec.Revision != "":
+		if d.Pinned != "" {
+			d.complete(d.Pinned)
+		}
+	case d.Target == "":
+	case s.StableRevision == "":
+		d.complete(d.Target)
+	case d.isPaused():
+		d.pause()
+	case d.Target == s.StableRevision:
+		d.complete(d.Target)
+	case d.Target == s.FailedRevision && s.UpdatedRevision == "" && !d.approvedNow:
+		s.Phase = v1alpha1.ScriptsRolledBack
+	case d.Target != s.UpdatedRevision:
+		d.start()
+	case s.Phase == v1alpha1.ScriptsHeld && d.approvedNow:
+		d.complete(d.Target)
+	default:
+		d.advance()
+	}
+}
+
+func (d *decision) isPaused() bool { return ptr.Deref(d.Spec.Paused, false) }
+
+// pause keeps everything as it is.
+func (d *decision) pause() {
+	if s := &d.next; s.UpdatedRevision != "" || d.Target != s.StableRevision && d.Target != s.FailedRevision {
+		s.Phase = v1alpha1.ScriptsPaused
+		d.count(d.members())
+	}
+}
+
+// complete makes one revision serve all parents.
+func (d *decision) complete(revision string) {
+	d.endSteps()
+	d.next.StableRevision, d.next.Phase, d.next.Message = revision, v1alpha1.ScriptsComplete, ""
+	if d.next.FailedRevision == revision {
+		d.next.FailedRevision = ""
+	}
+	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target { // All parents get the next edit at once.
+		d.next.StableRevision, d.next.Phase = "", ""
+	}
+}
+
+func (d *decision) endSteps() {
+	s := &d.next
+	s.UpdatedRevision, s.Step, s.Steps, s.Bound, s.StartedAt, s.PausedAt = "", nil, nil, nil, nil, nil
+	s.UpdatedParents, s.Parents, s.UnreadyParents = nil, nil, nil
+}
+
+// start begins with the first step of Target, from the stable revision.
+func (d *decision) start() {
+	d.endSteps()
+	if len(d.Spec.Steps) == 0 || len(d.Parents) == 0 {
+		d.complete(d.Target)
+		return
+	}
+	d.next.UpdatedRevision = d.Target
+	if d.next.FailedRevision == d.Target {
+		d.next.FailedRevision = ""
+	}
+	d.begin(1)
+}
+
+// last is the number of the step that has all parents.
+func (d *decision) last() int { return len(d.Spec.Steps) + 1 }
+
+// begin begins a step.
+func (d *decision) begin(step int) {
+	s := &d.next
+	before := AssignmentOf(d.Spec, &d.State)
+	if d.State.UpdatedRevision != s.UpdatedRevision {
+		before = Assignment{}
+	}
+	s.Phase, s.Message = v1alpha1.ScriptsProgressing, ""
+	s.Step, s.Steps, s.PausedAt, s.StartedAt = ptr.To(int32(step)), ptr.To(int32(d.last())), nil, d.stamp()
+	s.Bound = ptr.To(max(ptr.Deref(s.Bound, 0), d.bound(step)))
+	s.UnreadyParents = d.unready(before)
+	d.count(d.members())
+}
+
+// stamp returns the time as it is stored, in whole seconds, and never too early: pauses would be too short.
+func (d *decision) stamp() *metav1.Time {
+	return ptr.To(metav1.NewTime(d.Now.Add(time.Second - 1).Truncate(time.Second)))
+}
+
+// maxUnready is how many parents are remembered whose children were not ready when a step began.
+const maxUnready = 500
+
+// unready returns the hashes of the members that are not ready, and that this step has first. Those before it are remembered already.
+func (d *decision) unready(before Assignment) []int64 {
+	after := AssignmentOf(d.Spec, &d.next)
+	known := slices.Clone(d.next.UnreadyParents)
+	for _, p := range d.Parents {
+		if p.Health == Unready && after.HasUpdated(p.Member) && !before.HasUpdated(p.Member) {
+			known = append(known, int64(p.Hash))
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	return known[:min(len(known), maxUnready)]
+}
+
+// bound returns the bound of the hashes of a step.
+func (d *decision) bound(step int) int64 {
+	if step >= d.last() {
+		return All
+	}
+	share := d.Spec.Steps[step-1].Parents
+	if share == nil {
+		return 0
+	}
+	want := countOf(*share, len(d.Parents))
+	selected := Assignment{Updated: d.next.UpdatedRevision, selectors: selectorsOf(d.Spec.Steps[:step])}
+	var others []int64
+	for _, p := range d.Parents {
+		if selected.HasUpdated(p.Member) {
+			want--
+		} else {
+			others = append(others, int64(p.Hash))
+		}
+	}
+	slices.Sort(others)
+	switch {
+	case want <= 0:
+		return 0
+	case want >= len(others):
+		return All
+	}
+	return others[want-1] + 1
+}
+
+// members returns the parents that have the edit.
+func (d *decision) members() []Parent {
+	assignment := AssignmentOf(d.Spec, &d.next)
+	var members []Parent
+	for _, p := range d.Parents {
+		if assignment.HasUpdated(p.Member) {
+			members = append(members, p)
+		}
+	}
+	slices.SortFunc(members, func(a, b Parent) int { return strings.Compare(a.Name, b.Name) })
+	return members
+}
+
+// count sets the numbers of parents.
+func (d *decision) count(members []Parent) {
+	if d.next.UpdatedRevision == "" {
+		return
+	}
+	updated := int32(0)
+	for _, p := range members {
+		if p.Revision == d.next.UpdatedRevision {
+			updated++
+		}
+	}
+	d.next.Parents, d.next.UpdatedParents = ptr.To(int32(len(members))), &updated
+}
+
+// advance goes on with the present step, or ends it.
+func (d *decision) advance() {
+	s := &d.next
+	step := min(max(int(ptr.Deref(s.Step, 1)), 1), d.last())
+	if step == d.last() && ptr.Deref(s.Bound, 0) < All {
+		d.begin(step) // The steps between have been removed.
+		return
+	}
+	if s.Phase == v1alpha1.ScriptsPaused {
+		s.Phase, s.StartedAt = v1alpha1.ScriptsProgressing, d.stamp()
+	}
+	s.Step, s.Steps = ptr.To(int32(step)), ptr.To(int32(d.last()))
+	members := d.members()
+	d.count(members)
+	failing, waiting := d.assess(members)
+	switch {
+	case failing != nil:
+		d.fail(fmt.Sprintf("%s fails: %s", failing.Name, failing.Message))
+	case waiting != "":
+		d.wait(step, waiting)
+	case d.pauseLeft(step, len(members)) > 0:
+		if s.PausedAt == nil {
+			s.PausedAt = d.stamp()
+		}
+		s.Phase, s.Message, d.after = v1alpha1.ScriptsProgressing, "", d.pauseLeft(step, len(members))
+	case step < d.last():
+		d.begin(step + 1)
+	default:
+		d.complete(s.UpdatedRevision)
+	}
+}
+
+// assess returns the first parent that fails because of the edit, or why the step does not go well yet, or neither.
+func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
+	for i, p := range members {
+		why := ""
+		switch {
+		case p.Revision != d.next.UpdatedRevision:
+			why = "has not been synced by it"
+		case p.Health == Failing:
+			return &members[i], ""
+		case p.Health == Unready && slices.Contains(d.next.UnreadyParents, int64(p.Hash)), p.Health == Well:
+			continue
+		default:
+			why = p.Message
+		}
+		if waiting == "" {
+			waiting = fmt.Sprintf("%s: %s", p.Name, why)
+		}
+	}
+	return nil, waiting
+}
+
+// pauseLeft returns what is left of the pause of a step that goes well. One that no parent is in has no pause.
+func (d *decision) pauseLeft(step, members int) time.Duration {
+	if step >= d.last() || members == 0 {
+		return 0
+	}
+	pause := time.Duration(ptr.Deref(d.Spec.Steps[step-1].PauseSeconds, 0)) * time.Second
+	if pause == 0 || d.next.PausedAt == nil {
+		return pause
+	}
+	return d.next.PausedAt.Add(pause).Sub(d.Now)
+}
+
+// DefaultProgressDeadline is how long a step may take to go well.
+const DefaultProgressDeadline = 600
+
+// wait waits until the step goes well, or its deadline.
+func (d *decision) wait(step int, why string) {
+	s := &d.next
+	since := d.Now
+	if s.StartedAt != nil {
+		since = s.StartedAt.Time
+	}
+	if s.PausedAt != nil && step < d.last() { // It went well before its pause.
+		since = s.PausedAt.Add(time.Duration(ptr.Deref(d.Spec.Steps[step-1].PauseSeconds, 0)) * time.Second)
+	}
+	if d.Since.After(since) {
+		since = d.Since
+	}
+	deadline := ptr.Deref(d.Spec.ProgressDeadlineSeconds, DefaultProgressDeadline)
+	left := since.Add(time.Duration(deadline) * time.Second).Sub(d.Now)
+	switch {
+	case left <= 0:
+		d.fail(fmt.Sprintf("step %d has not gone well within %d seconds: %s", step, deadline, why))
+	case s.Phase != v1alpha1.ScriptsHeld:
+		d.after = left
+	}
+}
+
+// fail does what the failure policy says.
+func (d *decision) fail(why string) {
+	s := &d.next
+	if d.Spec.FailurePolicy == v1alpha1.HoldScripts {
+		s.Phase, s.Message = v1alpha1.ScriptsHeld, why
+		return
+	}
+	failed := s.UpdatedRevision
+	d.endSteps()
+	s.Phase, s.FailedRevision, s.Message = v1alpha1.ScriptsRolledBack, failed, why
+}

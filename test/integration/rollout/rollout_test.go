@@ -1,0 +1,121 @@
+package rollout_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// TestSteps rolls an edit out by labels, then to a share of the parents, then to all. Between the steps the spec is edited.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	const steps = `{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: %d}, {parents: 25%%, pauseSeconds: %d}]}`
+	s := newScene(t, 20, fmt.Sprintf(steps, 600, 600))
+	r := s.record()
+	before := s.rollout().StableRevision
+	s.edit("two", "")
+	s.waitForValues(map[string]int{"one": 18, "two": 2})
+	for _, n := range []int{0, 1} {
+		s.WaitFor(env.ConfigMaps, thing(n), env.HasField("two", "data", "value"))
+	}
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "step 1 of 3", "the step has gone well, and its pause began at ")
+	state := s.rollout()
+	if *state.Parents != 2 || *state.UpdatedParents != 2 || state.StableRevision != before || state.UpdatedRevision == before {
+		t.Errorf("after the first step: %s", s.describe())
+	}
+	if revision := s.status().ScriptRevisionHash; revision != before {
+		t.Errorf("the status says that %s serves, want the stable revision %s", revision, before)
+	}
+
+	s.define(fmt.Sprintf(steps, 0, 600))
+	s.waitForValues(map[string]int{"one": 15, "two": 5})
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "step 2 of 3")
+
+	s.define(fmt.Sprintf(steps, 0, 0))
+	s.waitForValues(map[string]int{"two": 20})
+	state = s.waitForPhase(v1alpha1.ScriptsComplete)
+	s.WaitForCondition(s.definition, "Progressing", "True", "Serving")
+	if state.StableRevision == before || state.UpdatedRevision != "" || state.Step != nil {
+		t.Errorf("at the end: %s", s.describe())
+	}
+	r.check(t, "one", "two")
+}
+
+// TestRollback rolls out a script that fails for one parent of 200: it is taken back in the step in which that parent is, and no child of
+// any parent is ever deleted.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	const parents = 200
+	s := newScene(t, parents, "{steps: [{parents: 10}, {parents: 50%}]}", "--script-preview=false")
+	r := s.record()
+	before := s.rollout().StableRevision
+	failing := s.thirdStep(parents)
+	s.edit("two", failing)
+	s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "Thing "+s.Namespace+"/"+failing+" fails: ", "sync.js:3:", "no",
+		"kubectl annotate --overwrite compositecontroller "+s.definition)
+	s.waitForValues(map[string]int{"one": parents})
+	s.WaitForEvent(s.definition, "RolledBack", failing)
+	state := s.rollout()
+	if state.Phase != v1alpha1.ScriptsRolledBack || state.StableRevision != before || state.FailedRevision == "" || state.UpdatedRevision != "" {
+		t.Errorf("after the rollback: %s", s.describe())
+	}
+	if !slices.Contains(r.states, "Progressing 3") {
+		t.Errorf("it went through %v, and not to the step in which the parent is", r.states)
+	}
+	r.check(t, "one", "two")
+
+	s.Restart() // The failed text is not tried again.
+	s.ApplyThing("new", "", "")
+	s.WaitFor(env.ConfigMaps, "new", env.HasField("one", "data", "value"))
+	s.edit("three", "")
+	s.waitForValues(map[string]int{"three": parents + 1})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	r.check(t, "one", "two", "three")
+}
+
+// TestHold leaves parents as they are when one fails.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 20, "{steps: [{parents: 5}], failurePolicy: Hold}", "--script-preview=false")
+	s.edit("two", s.thirdStep(20))
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "goes no further than step 2 of 2")
+	s.waitForValues(map[string]int{"one": 1, "two": 19})
+}
+
+// TestPauseAndPin pauses an edit before it begins, and puts an archived revision to work.
+func TestPauseAndPin(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{steps: [{parents: 5}]}")
+	first := s.rollout().StableRevision
+	s.edit("two", "")
+	s.waitForValues(map[string]int{"two": 10})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	s.define("{steps: [{parents: 5}], paused: true}")
+	s.edit("three", "")
+	s.waitForPhase(v1alpha1.ScriptsPaused)
+	s.waitForValues(map[string]int{"two": 10})
+	s.define("{steps: [{parents: 5}], revision: " + first[:16] + "}")
+	s.waitForValues(map[string]int{"one": 10})
+	s.WaitForCondition(s.definition, "Progressing", "True", "Serving", "as spec.scriptRollout.revision says")
+	s.define("{steps: [{parents: 5}]}")
+	s.waitForValues(map[string]int{"three": 10})
+}
+
+// thirdStep returns a Thing with a high hash: one that no step but the last has.
+func (s *scene) thirdStep(parents int) string {
+	s.T.Helper()
+	hashes := map[string]uint32{}
+	for n := range parents {
+		hashes[thing(n)] = hashOf(string(s.Get(s.Things(), thing(n)).GetUID()))
+	}
+	highest := thing(0)
+	for name, hash := range hashes {
+		if hash > hashes[highest] {
+			highest = name
+		}
+	}
+	return highest
+}
