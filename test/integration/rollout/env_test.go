@@ -125,7 +125,7 @@ func (s *scene) describe() string {
 
 func (s *scene) status() v1alpha1.DefinitionStatus {
 	s.T.Helper()
-	return statusOf(s.T, s.Get(env.Definitions(v1alpha1.CompositeControllerKind), s.definition))
+	return statusOf(s.T, s.ClusterScope().Get(env.Definitions(v1alpha1.CompositeControllerKind), s.definition))
 }
 
 func statusOf(t *testing.T, object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
