@@ -201,6 +201,18 @@ func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v
 	return &next
 }
 
+// serves returns the revision that the status says serves: the stable one of a rollout, in the same write.
+func (v rolloutView) serves(all statusView) scripts.RevisionID {
+	switch {
+	case !v.managed:
+		return all.revision
+	case v.next.StableRevision != "":
+		return scripts.RevisionID(v.next.StableRevision)
+	default:
+		return all.problems.Loaded
+	}
+}
+
 // Reasons of the condition Progressing, and of events.
 const (
 	reasonRollingOut = "RollingOut"
