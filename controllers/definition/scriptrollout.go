@@ -201,6 +201,21 @@ func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v
 	return &next
 }
 
+// managersOf returns who writes the ConfigMaps, for a message that asks for an edit: a tool may bring the text again.
+func managersOf(objects []scripts.Object) string {
+	var names []string
+	for _, o := range objects {
+		if o.Manager != "" {
+			names = append(names, fmt.Sprintf("ConfigMap %s is written by %s", o.NamespacedName, o.Manager))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
 // serves returns the revision that the status says serves: the stable one of a rollout, in the same write.
 func (v rolloutView) serves(all statusView) scripts.RevisionID {
 	switch {

@@ -26,13 +26,14 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 type scene struct {
 	*env.Env
 	definition string
+	kind       string // of the definition
 }
 
 // newScene returns a scene with so many Things, whose children have the value "one".
 func newScene(t *testing.T, parents int, rollout string, flags ...string) *scene {
 	t.Helper()
 	e := env.NewWithThings(t)
-	s := &scene{Env: e, definition: e.Namespace}
+	s := &scene{Env: e, definition: e.Namespace, kind: env.Composite}
 	s.edit("one", "")
 	s.define(rollout)
 	for n := range parents {
@@ -53,6 +54,8 @@ func (s *scene) start(flags ...string) {
 	s.T.Helper()
 	s.Start(append([]string{"--target-label-selector=test=" + s.Namespace, "--namespace=" + s.Namespace}, flags...)...)
 }
+
+func replace(text, old, now string) string { return strings.ReplaceAll(text, old, now) }
 
 func thing(n int) string { return fmt.Sprintf("t%03d", n) }
 
@@ -125,7 +128,7 @@ func (s *scene) describe() string {
 
 func (s *scene) status() v1alpha1.DefinitionStatus {
 	s.T.Helper()
-	return statusOf(s.T, s.ClusterScope().Get(env.Definitions(v1alpha1.CompositeControllerKind), s.definition))
+	return statusOf(s.T, s.ClusterScope().Get(env.Definitions(s.kind), s.definition))
 }
 
 func statusOf(t *testing.T, object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
