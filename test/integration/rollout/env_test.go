@@ -76,12 +76,12 @@ spec:
 `, s.definition, s.Namespace, s.Group, rollout))
 }
 
-// edit makes the script give children a value. It throws for one Thing, if that is not empty.
+// edit makes the script give children a value. It throws for one Thing, if that is not empty, and for those with spec.fails.
 func (s *scene) edit(value, failing string) {
 	s.T.Helper()
 	script := fmt.Sprintf(`export function sync({parent}) {
   const name = parent.metadata.name;
-  if (name === %q) throw new Error("no");
+  if (name === %q || (parent.spec ?? {}).fails) throw new Error("no");
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: %q}}]};
 }
 `, failing, value)

@@ -104,6 +104,26 @@ func TestPauseAndPin(t *testing.T) {
 	s.waitForValues(map[string]int{"three": 10})
 }
 
+// TestFailsAlready rolls out an edit while a parent of the first step fails with any text, over a restart, which forgets that it did: nothing is
+// wrong with the edit.
+func TestFailsAlready(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 6, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 1}]}")
+	s.ApplyThing("bad", "tier: canary", "fails: true")
+	s.WaitForCondition(s.definition, "ParentsSynced", "False", "bad")
+	r := s.record()
+	s.edit("two", "")
+	for seen := range r.seen {
+		if seen == "Progressing 1" {
+			break
+		}
+	}
+	s.Restart()
+	s.waitForValues(map[string]int{"two": 6})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	r.check(t, "one", "two")
+}
+
 // thirdStep returns a Thing with a high hash: one that no step but the last has.
 func (s *scene) thirdStep(parents int) string {
 	s.T.Helper()
