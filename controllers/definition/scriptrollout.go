@@ -37,7 +37,7 @@ type rolloutView struct {
 // decideRollout returns the next state of the rollout of a definition.
 func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rolloutView {
 	driver := s.running
-	if driver == nil {
+	if driver == nil || s.next != nil && s.next.hooks.unassigned {
 		driver = s.next
 	}
 	if driver == nil || !driver.isManaged(object) {
