@@ -173,11 +173,11 @@ func TestRevisionsInMemory(t *testing.T) {
 			if _, err := w.tree.Revision(ids[text]); err == nil {
 				inMemory = append(inMemory, text)
 			}
+			synctest.Wait() // One is loaded after the other.
 		}
 		if diff := cmp.Diff([]string{"5", "4", "3"}, inMemory); diff != "" {
 			t.Errorf("in memory: -want, +got:\n%s", diff)
 		}
-		synctest.Wait()
 		for _, text := range []string{"5", "1", "0"} {
 			if r, err := w.tree.Revision(ids[text]); err != nil || textOf(t, r) != text {
 				t.Errorf("%s is not in memory after it was loaded, or what serves is not: %v", text, err)
