@@ -85,6 +85,11 @@ func (s *scene) edit(value, failing string) {
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: %q}}]};
 }
 `, failing, value)
+	s.write(script)
+}
+
+func (s *scene) write(script string) {
+	s.T.Helper()
 	s.ApplyObject(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "hooks"}, "data": map[string]any{"sync.js": script},
 	}})
