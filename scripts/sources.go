@@ -99,7 +99,7 @@ type configMapSource struct {
 
 func (s *configMapSource) object() Object {
 	r := s.Read()
-	return Object{UID: r.UID, Version: r.ResourceVersion, Approved: r.Annotations[ApprovalAnnotation]}
+	return Object{UID: r.UID, Version: r.ResourceVersion, Approved: r.Annotations[ApprovalAnnotation], Manager: r.Manager}
 }
 
 func (s *configMapSource) read() reading {

@@ -89,6 +89,8 @@ type Object struct {
 	Version string
 	// Approved is the ID of a revision that its ApprovalAnnotation names, or empty.
 	Approved string
+	// Manager is the field manager that wrote the data last, or empty.
+	Manager string
 }
 
 // Close ends the tree; the revision that serves stays usable. A call of changed

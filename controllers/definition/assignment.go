@@ -61,8 +61,8 @@ func (i *instance) isManaged(object *unstructured.Unstructured) bool {
 	return i.hooks.tree != nil && scriptrollout.IsManaged(i.plan.Settings.ScriptRollout, storedStatus(object).ScriptRollout)
 }
 
-// assign makes the instances do what is stored in the definition's status, and enqueues the parents that change sides.
-func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) {
+// retain notes which revisions the definition's status needs, for the archive.
+func (s *runtimeState) retain(object *unstructured.Unstructured) {
 	state := storedRollout(object)
 	var retained []scripts.RevisionID
 	for _, id := range []string{state.StableRevision, state.UpdatedRevision} {
@@ -71,6 +71,11 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 		}
 	}
 	s.retained.Store(&retained)
+}
+
+// assign makes the instances do what is stored in the definition's status, and enqueues the parents that change sides.
+func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) {
+	state := storedRollout(object)
 	for _, i := range []*instance{s.running, s.next} {
 		if i == nil || i.hooks.tree == nil {
 			continue

@@ -16,7 +16,7 @@ import (
 
 // Metrics are the gauges of definitions: what their statuses say, also where none can be written. A nil *Metrics records nothing.
 type Metrics struct {
-	parents, inputs, conditions *prometheus.GaugeVec
+	parents, inputs, conditions, rollout *prometheus.GaugeVec
 }
 
 // NewMetrics creates the metrics and registers them.
@@ -29,8 +29,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		inputs:  gauge("inputs", "Inputs of maps, by state: synced, failing or waiting.", "state"),
 		conditions: gauge("condition",
 			"Conditions of definitions, by type: 1 for the status that it has (true, false or unknown), and 0 for the others.", "type", "status"),
+		rollout: gauge("script_rollout_parents",
+			"Parents while an edit of scripts is rolled out, by revision: stable, or updated if they have been synced by the edit.", "revision"),
 	}
-	registry.MustRegister(m.parents, m.inputs, m.conditions)
+	registry.MustRegister(m.parents, m.inputs, m.conditions, m.rollout)
 	return m
 }
 
@@ -45,6 +47,7 @@ func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, pare
 		return
 	}
 	m.setParents(key, parents)
+	m.setRollout(key, status)
 	kinds := conditionTypes
 	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing) != nil { // It comes with the first edit that is held.
 		kinds = append(slices.Clone(kinds), v1alpha1.ConditionProgressing)
@@ -90,12 +93,24 @@ func (m *Metrics) setParents(key controller.Key, parents parentStatus) {
 	}
 }
 
+// setRollout records how many parents have an edit that is rolled out. Otherwise there are no such series.
+func (m *Metrics) setRollout(key controller.Key, status v1alpha1.DefinitionStatus) {
+	rollout := status.ScriptRollout
+	if rollout == nil || rollout.UpdatedParents == nil || status.Parents == nil {
+		m.rollout.DeletePartialMatch(definitionmetrics.Selector(key.String()))
+		return
+	}
+	updated := *rollout.UpdatedParents
+	m.rollout.WithLabelValues(definitionmetrics.Values(key.String(), "updated")...).Set(float64(updated))
+	m.rollout.WithLabelValues(definitionmetrics.Values(key.String(), "stable")...).Set(float64(max(0, *status.Parents-updated)))
+}
+
 // forget drops the series of a definition that is gone.
 func (m *Metrics) forget(key controller.Key) {
 	if m == nil {
 		return
 	}
-	for _, gauge := range []*prometheus.GaugeVec{m.parents, m.inputs, m.conditions} {
+	for _, gauge := range []*prometheus.GaugeVec{m.parents, m.inputs, m.conditions, m.rollout} {
 		gauge.DeletePartialMatch(definitionmetrics.Selector(key.String()))
 	}
 }

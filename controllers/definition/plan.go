@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -104,6 +105,9 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	config.Managers = p.managers(plan)
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.kind, plan.name)
+	if err := scriptrollout.Validate(plan.Settings.ScriptRollout); err != nil {
+		return err
+	}
 	finalize := hookNamed(plan.Hooks, v1alpha1.FinalizeHook)
 	config.Finalizing.Enabled = finalize != nil
 	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil && equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))

@@ -170,6 +170,13 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 	return fmt.Sprintf("revision %s is held: %s\n%s; %s", id, state.Held, serves, remedyOf(s, id))
 }
 
+// approveCommands returns how a revision is approved. others are what may be annotated beside the definition.
+func approveCommands(definition *unstructured.Unstructured, id, others string) string {
+	kind, name := strings.ToLower(definition.GetKind()), definition.GetName()
+	return fmt.Sprintf("libretto rollout approve %s/%s, or annotate it%s: kubectl annotate --overwrite %s %s %s=%s",
+		kind, name, others, kind, name, v1alpha1.ApprovedRevisionAnnotation, id)
+}
+
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.
 func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, known bool) {
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}

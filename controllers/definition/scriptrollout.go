@@ -37,7 +37,7 @@ type rolloutView struct {
 // decideRollout returns the next state of the rollout of a definition.
 func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rolloutView {
 	driver := s.running
-	if driver == nil {
+	if driver == nil || s.next != nil && s.next.hooks.unassigned {
 		driver = s.next
 	}
 	if driver == nil || !driver.isManaged(object) {
@@ -201,6 +201,33 @@ func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v
 	return &next
 }
 
+// managersOf returns who writes the ConfigMaps, for a message that asks for an edit: a tool may bring the text again.
+func managersOf(objects []scripts.Object) string {
+	var names []string
+	for _, o := range objects {
+		if o.Manager != "" {
+			names = append(names, fmt.Sprintf("ConfigMap %s is written by %s", o.NamespacedName, o.Manager))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// serves returns the revision that the status says serves: the stable one of a rollout, in the same write.
+func (v rolloutView) serves(all statusView) scripts.RevisionID {
+	switch {
+	case !v.managed:
+		return all.revision
+	case v.next.StableRevision != "":
+		return scripts.RevisionID(v.next.StableRevision)
+	default:
+		return all.problems.Loaded
+	}
+}
+
 // Reasons of the condition Progressing, and of events.
 const (
 	reasonRollingOut = "RollingOut"
@@ -217,18 +244,18 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	s := v.next
 	short := func(id string) string { return scripts.RevisionID(id).Short() }
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
-	approve := fmt.Sprintf("kubectl annotate --overwrite %s %s %s=", strings.ToLower(object.GetKind()), object.GetName(), v1alpha1.ApprovedRevisionAnnotation)
+	approve := func(id string) string { return approveCommands(object, short(id), "") }
 	switch {
 	case v.problem != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonNoRevision, v.problem
 	case s.Phase == v1alpha1.ScriptsRolledBack:
 		c.Status, c.Reason = metav1.ConditionFalse, reasonRolledBack
-		c.Message = fmt.Sprintf("revision %s was taken back from all parents: %s\nrevision %s serves; correct the scripts%s, or try it again: %s%s",
-			short(s.FailedRevision), s.Message, short(s.StableRevision), managers, approve, short(s.FailedRevision))
+		c.Message = fmt.Sprintf("revision %s was taken back from all parents: %s\nrevision %s serves; correct the scripts%s, or try it again: %s",
+			short(s.FailedRevision), s.Message, short(s.StableRevision), managers, approve(s.FailedRevision))
 	case s.Phase == v1alpha1.ScriptsHeld && s.UpdatedRevision != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonHeld
-		c.Message = fmt.Sprintf("revision %s goes no further than step %d of %d: %s\ncorrect the scripts%s, or let it through to all parents: %s%s",
-			short(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, managers, approve, short(s.UpdatedRevision))
+		c.Message = fmt.Sprintf("revision %s goes no further than step %d of %d: %s\ncorrect the scripts%s, or let it through to all parents: %s",
+			short(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, managers, approve(s.UpdatedRevision))
 	case s.Phase == v1alpha1.ScriptsPaused:
 		c.Reason, c.Message = reasonPaused, "spec.scriptRollout.paused keeps every parent at its revision: "+short(s.StableRevision)
 		if s.UpdatedRevision != "" {

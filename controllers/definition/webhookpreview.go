@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -204,15 +203,13 @@ func (h *hooks) previewable(plan *Plan, texts map[string]engines.Program) map[st
 
 // remedyOf returns what to do about hooks that are held.
 func remedyOf(s *runtimeState, id string) string {
-	kind, name := strings.ToLower(s.object.GetKind()), s.object.GetName()
-	command := fmt.Sprintf("kubectl annotate --overwrite %s %s %s=%s", kind, name, v1alpha1.ApprovedRevisionAnnotation, id)
-	approve := fmt.Sprintf("let it through: libretto rollout approve %s/%s, or annotate it", kind, name)
 	newest := s.next
 	if newest == nil {
 		newest = s.running
 	}
 	if newest != nil && newest.hooks.tree == nil {
-		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or %s: %s", previewAgain, approve, command)
+		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or let it through: %s",
+			previewAgain, approveCommands(s.object, id, ""))
 	}
-	return fmt.Sprintf("correct the scripts, or %s or a ConfigMap of its scripts: %s", approve, command)
+	return "correct the scripts, or let it through: " + approveCommands(s.object, id, " or a ConfigMap of its scripts")
 }

@@ -32,7 +32,8 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	}
 	status.ObservedGeneration = object.GetGeneration()
 	if !v.idle {
-		status.ScriptRevision, status.ScriptRevisionHash = v.revision.Short(), string(v.revision)
+		serves := v.rollout.serves(v)
+		status.ScriptRevision, status.ScriptRevisionHash = serves.Short(), string(serves)
 	}
 	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(status.ScriptRollout, v), v.held)
 	for _, condition := range v.conditions {

@@ -1,6 +1,7 @@
 package scriptrollout
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -81,6 +82,19 @@ func (a Assignment) RevisionOf(m Member) string {
 		return a.Updated
 	}
 	return a.Stable
+}
+
+// Validate returns what is wrong with a spec that the schema lets pass.
+func Validate(spec *v1alpha1.ScriptRollout) error {
+	if spec == nil {
+		return nil
+	}
+	for i, step := range spec.Steps {
+		if _, err := metav1.LabelSelectorAsSelector(step.Selector); err != nil {
+			return fmt.Errorf("spec.scriptRollout.steps[%d].selector: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // selectorsOf returns the selectors of steps. One that is invalid selects nothing: the spec is refused.

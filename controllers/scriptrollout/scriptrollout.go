@@ -125,7 +125,9 @@ func (d *decision) decide() {
 	case d.Target == s.StableRevision:
 		d.complete(d.Target)
 	case d.Target == s.FailedRevision && s.UpdatedRevision == "" && !d.approvedNow:
-		s.Phase = v1alpha1.ScriptsRolledBack
+		if s.Phase = v1alpha1.ScriptsRolledBack; s.Message == "" {
+			s.Message = "it was taken back before, and no other edit has taken its place"
+		}
 	case d.Target != s.UpdatedRevision:
 		d.start()
 	case s.Phase == v1alpha1.ScriptsHeld && d.approvedNow:
@@ -147,11 +149,11 @@ func (d *decision) pause() {
 
 // complete makes one revision serve all parents.
 func (d *decision) complete(revision string) {
-	d.endSteps()
-	d.next.StableRevision, d.next.Phase, d.next.Message = revision, v1alpha1.ScriptsComplete, ""
-	if d.next.FailedRevision == revision {
+	if revision != d.next.StableRevision { // What failed before may be tried again.
 		d.next.FailedRevision = ""
 	}
+	d.endSteps()
+	d.next.StableRevision, d.next.Phase, d.next.Message = revision, v1alpha1.ScriptsComplete, ""
 	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target { // All parents get the next edit at once.
 		d.next.StableRevision, d.next.Phase = "", ""
 	}

@@ -260,10 +260,12 @@ func TestNext(t *testing.T) {
 				w.parents[w.lowest()[0]].fails["B"] = true
 				edit("B")(t, w)
 				edit("C")(t, w)
+				edit("B")(t, w)
 			},
 			want: []string{
 				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
-				"Progressing A->C step 1 of 2, 1 parents failed B", "Progressing A->C step 2 of 2, 2 parents failed B", "Complete C failed B",
+				"Progressing A->C step 1 of 2, 1 parents failed B", "Progressing A->C step 2 of 2, 2 parents failed B", "Complete C",
+				"Progressing C->B step 1 of 2, 1 parents", "RolledBack C failed B: NAME fails: HookFailed: sync.js:3:9: no",
 			},
 		},
 		"approval of the failed": {
@@ -285,6 +287,20 @@ func TestNext(t *testing.T) {
 				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
 				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
 				"Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 2 of 2, 2 parents", "Complete B",
+			},
+		},
+		"the failed text comes again": {
+			reason: "What writes the sources may bring it again: it was not replaced by another one.",
+			world:  newWorld(2, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				w.parents[w.lowest()[0]].fails["B"] = true
+				edit("B")(t, w)
+				edit("A")(t, w)
+				edit("B")(t, w)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
+				"Complete A failed B", "RolledBack A failed B: it was taken back before, and no other edit has taken its place",
 			},
 		},
 		"hold": {
@@ -447,7 +463,7 @@ func TestNext(t *testing.T) {
 				edit("C")(t, w)
 			},
 			want: []string{
-				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no", "  failed B",
+				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no", " ",
 			},
 			by: map[string]int{"C": 2},
 		},

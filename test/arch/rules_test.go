@@ -94,8 +94,10 @@ var rules = []rule{
 	variantRule("controllers/composite/..."),
 	variantRule("controllers/decorator/..."),
 	variantRule("controllers/mapping/..."),
+	{packages: "controllers/scriptrollout", imports: []string{"controllers/api/..."}, excludes: clients,
+		why: "it decides how an edit reaches the parents: pure, from what its caller knows of them"},
 	{packages: "controllers/definition/...", imports: []string{
-		"controllers/api/...", "controllers/variant", "controllers/parent/...",
+		"controllers/api/...", "controllers/scriptrollout", "controllers/variant", "controllers/parent/...",
 		"controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
 		"controllers/credentials/...", "engines/failover",
 		"engines", "scripts/...", "apply/...", "runtime/...",

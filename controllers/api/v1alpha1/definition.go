@@ -84,7 +84,8 @@ const (
 	// False, its message has up to three of the parents that fail, with the place in the script.
 	ConditionParentsSynced = "ParentsSynced"
 	// ConditionProgressing is False, with the reason Held, while scripts that load are held because of what
-	// they would do. It comes with the first edit that is held, and is True when none is.
+	// they would do, or RolledBack while an edit has been taken back. It comes with the first edit that is
+	// held, or with steps of a rollout.
 	ConditionProgressing = "Progressing"
 )
 

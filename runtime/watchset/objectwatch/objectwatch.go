@@ -50,6 +50,8 @@ type Snapshot struct {
 	ResourceVersion string
 	// Annotations are those of the object.
 	Annotations map[string]string
+	// Manager is the field manager that wrote the data last, as far as the object says, or empty.
+	Manager string
 	// AccessErr is set while the API server denies the watch. The other fields keep what was read
 	// before.
 	AccessErr error

@@ -1,6 +1,7 @@
 package objectwatch
 
 import (
+	"bytes"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,12 +35,24 @@ func (o *object) set(obj metav1.Object) {
 	next := Snapshot{Synced: true}
 	if obj != nil {
 		next.Data, next.UID, next.ResourceVersion = dataOf(obj), obj.GetUID(), obj.GetResourceVersion()
-		next.Annotations = obj.GetAnnotations()
+		next.Annotations, next.Manager = obj.GetAnnotations(), managerOf(obj.GetManagedFields())
 	}
 	o.Change(func(r *Snapshot) {
 		next.AccessErr = r.AccessErr
 		*r = next
 	})
+}
+
+// managerOf returns the field manager that wrote the data of an object last, or "".
+func managerOf(fields []metav1.ManagedFieldsEntry) string {
+	var last metav1.ManagedFieldsEntry
+	for _, entry := range fields {
+		writesData := entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:data"`))
+		if writesData && (last.Manager == "" || entry.Time != nil && (last.Time == nil || last.Time.Before(entry.Time))) {
+			last = entry
+		}
+	}
+	return last.Manager
 }
 
 // match returns the object if it has the name, else nil: a server without field selectors sends all

@@ -26,13 +26,14 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 type scene struct {
 	*env.Env
 	definition string
+	kind       string // of the definition
 }
 
 // newScene returns a scene with so many Things, whose children have the value "one".
 func newScene(t *testing.T, parents int, rollout string, flags ...string) *scene {
 	t.Helper()
 	e := env.NewWithThings(t)
-	s := &scene{Env: e, definition: e.Namespace}
+	s := &scene{Env: e, definition: e.Namespace, kind: env.Composite}
 	s.edit("one", "")
 	s.define(rollout)
 	for n := range parents {
@@ -54,6 +55,8 @@ func (s *scene) start(flags ...string) {
 	s.Start(append([]string{"--target-label-selector=test=" + s.Namespace, "--namespace=" + s.Namespace}, flags...)...)
 }
 
+func replace(text, old, now string) string { return strings.ReplaceAll(text, old, now) }
+
 func thing(n int) string { return fmt.Sprintf("t%03d", n) }
 
 // define applies the definition with a scriptRollout.
@@ -73,15 +76,20 @@ spec:
 `, s.definition, s.Namespace, s.Group, rollout))
 }
 
-// edit makes the script give children a value. It throws for one Thing, if that is not empty.
+// edit makes the script give children a value. It throws for one Thing, if that is not empty, and for those with spec.fails.
 func (s *scene) edit(value, failing string) {
 	s.T.Helper()
 	script := fmt.Sprintf(`export function sync({parent}) {
   const name = parent.metadata.name;
-  if (name === %q) throw new Error("no");
+  if (name === %q || (parent.spec ?? {}).fails) throw new Error("no");
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: %q}}]};
 }
 `, failing, value)
+	s.write(script)
+}
+
+func (s *scene) write(script string) {
+	s.T.Helper()
 	s.ApplyObject(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "hooks"}, "data": map[string]any{"sync.js": script},
 	}})
@@ -125,7 +133,7 @@ func (s *scene) describe() string {
 
 func (s *scene) status() v1alpha1.DefinitionStatus {
 	s.T.Helper()
-	return statusOf(s.T, s.Get(env.Definitions(v1alpha1.CompositeControllerKind), s.definition))
+	return statusOf(s.T, s.ClusterScope().Get(env.Definitions(s.kind), s.definition))
 }
 
 func statusOf(t *testing.T, object *unstructured.Unstructured) v1alpha1.DefinitionStatus {

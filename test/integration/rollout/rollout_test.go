@@ -104,6 +104,55 @@ func TestPauseAndPin(t *testing.T) {
 	s.waitForValues(map[string]int{"three": 10})
 }
 
+// TestFailsAlready rolls out an edit while a parent of the first step fails with any text, over a restart, which forgets that it did: nothing is
+// wrong with the edit.
+func TestFailsAlready(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 6, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 1}]}")
+	s.ApplyThing("bad", "tier: canary", "fails: true")
+	s.WaitForCondition(s.definition, "ParentsSynced", "False", "bad")
+	r := s.record()
+	s.edit("two", "")
+	for seen := range r.seen {
+		if seen == "Progressing 1" {
+			break
+		}
+	}
+	s.Restart()
+	s.waitForValues(map[string]int{"two": 6})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	r.check(t, "one", "two")
+}
+
+// TestEditedWhileDown makes edits in the middle of a rollout while no host runs. Each is previewed when one starts: a good one begins anew from the
+// stable text, and one that makes no children is held, while the rollout stays where it was.
+func TestEditedWhileDown(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 600}]}")
+	r := s.record()
+	s.edit("two", "")
+	s.waitForValues(map[string]int{"one": 8, "two": 2})
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "its pause began")
+	second := s.rollout()
+	s.Kill()
+	s.edit("three", "")
+	s.start()
+	s.waitForValues(map[string]int{"one": 8, "three": 2})
+	s.Eventually(func() error {
+		state := s.rollout()
+		if state.StableRevision != second.StableRevision || state.UpdatedRevision == second.UpdatedRevision || *state.Step != 1 || *state.UpdatedParents != 2 {
+			return fmt.Errorf("%s", s.describe())
+		}
+		return nil
+	})
+	s.Kill()
+	s.write("export function sync() { return {children: []}; }\n")
+	s.start()
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "it would delete 10 of 10 children of 10 of 10 parents")
+	s.waitForValues(map[string]int{"one": 8, "three": 2})
+	r.check(t, "one", "two", "three")
+}
+
 // thirdStep returns a Thing with a high hash: one that no step but the last has.
 func (s *scene) thirdStep(parents int) string {
 	s.T.Helper()

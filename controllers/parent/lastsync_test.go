@@ -1,0 +1,65 @@
+package parent
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// TestLastSyncs keeps whether a parent failed with the revision before, and forgets parents that are gone.
+func TestLastSyncs(t *testing.T) {
+	l := newLastSyncs()
+	key := controller.Key{Namespace: "default", Name: "a"}
+	for _, c := range []struct {
+		reason       string
+		uid          types.UID
+		now          LastSync
+		changed      bool
+		failedBefore bool
+	}{
+		{"The first sync.", "1", LastSync{Revision: "A", Result: ResultFailed}, true, false},
+		{"The same again is no news.", "1", LastSync{Revision: "A", Result: ResultFailed}, false, false},
+		{"It failed with the revision before.", "1", LastSync{Revision: "B", Result: ResultFailed}, true, true},
+		{"That stays known while the revision is the same.", "1", LastSync{Revision: "B", Result: ResultMoving}, true, true},
+		{"It did not fail with the revision before.", "1", LastSync{Revision: "C", Result: ResultFailed}, true, false},
+		{"Another object of the name has no past.", "2", LastSync{Revision: "D", Result: ResultFailed}, true, false},
+	} {
+		if changed := l.set(key, c.uid, c.now); changed != c.changed {
+			t.Errorf("%s changed %t, want %t", c.reason, changed, c.changed)
+		}
+		if got := l.of(c.uid); got.FailedBefore != c.failedBefore || got.Revision != c.now.Revision {
+			t.Errorf("%s %+v", c.reason, got)
+		}
+	}
+	if l.forget(key); len(l.byParent) > 0 || len(l.byKey) > 0 {
+		t.Errorf("%v %v are left of a parent that is gone", l.byParent, l.byKey)
+	}
+}
+
+// TestFailsForGood tells failures of scripts from those of the host and the API server.
+func TestFailsForGood(t *testing.T) {
+	errBoom := errors.New("boom")
+	for name, c := range map[string]struct {
+		reason string
+		retry  controller.Retry
+		err    error
+		want   bool
+	}{
+		"a script":      {"It fails on its input.", controller.Deterministic, errBoom, true},
+		"a webhook":     {"It may be the edit that calls for another one.", controller.HookFailed, errBoom, true},
+		"refused":       {"What the scripts want is not accepted.", controller.Invalid, errBoom, true},
+		"a conflict":    {"It passes with the next version.", controller.Conflict, errBoom, false},
+		"unavailable":   {"The API server says nothing about scripts.", controller.Unavailable, errBoom, false},
+		"a busy host":   {"It says nothing about scripts.", controller.TimedOut, &engines.Error{Kind: engines.Timeout, Err: engines.ErrNoWorker}, false},
+		"too slow":      {"The script itself takes too long.", controller.TimedOut, &engines.Error{Kind: engines.Timeout}, true},
+		"being deleted": {"An object is to go first.", controller.Waiting, controller.ErrLater, false},
+	} {
+		if got := failsForGood(c.retry, c.err); got != c.want {
+			t.Errorf("%s: %t: %s", name, got, c.reason)
+		}
+	}
+}
