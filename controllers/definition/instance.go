@@ -67,7 +67,7 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		return nil, err
 	}
 	config := p.Config
-	config.Programs, config.Timeouts = h.programs, h.timeouts
+	config.Programs, config.ProgramsOf, config.Timeouts = h.programs, h.programsOf, h.timeouts
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}

@@ -29,9 +29,15 @@ type PreviewSubject struct {
 	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't.
 	Plan, Serving           *Plan
 	Scripts, ServingScripts map[string]engines.Program
+	// Revision and ServingRevision are the IDs of these, and ProgramsOf returns others, by which children were made.
+	Revision, ServingRevision scripts.RevisionID
+	ProgramsOf                ProgramsFunc
 	// Sample is of the parents of Plan.
 	Sample *parent.Sample
 }
+
+// ProgramsFunc returns the scripts of a revision, by hook, or why they can't be had now.
+type ProgramsFunc func(revision scripts.RevisionID) (map[string]engines.Program, error)
 
 // previewSync is how long a preview waits for the caches of resources that the earlier spec does not have.
 const previewSync = 5 * time.Second
@@ -59,10 +65,14 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 		}
 		subject := PreviewSubject{
 			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
+			Revision: revision.ID,
 		}
+		var current *scripts.Revision
 		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-			subject.ServingScripts = tree.Current().Programs
+			current = tree.Current()
+			subject.ServingScripts, subject.ServingRevision = current.Programs, current.ID
 		}
+		subject.ProgramsOf = own.hooks.scriptsBeside(revision, current)
 		if own != serving {
 			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)
 		}

@@ -56,13 +56,13 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 	case <-ctx.Done():
 		return scripts.Preview{}
 	}
-	outcomes, err := p.run(ctx, subject, subject.Plan, subject.Scripts, everyParent)
+	outcomes, err := p.run(ctx, subject, subject.Plan, subject.Scripts, subject.Revision, everyParent)
 	if err != nil {
 		return scripts.Preview{Unknown: len(subject.Sample.Parents), Summary: fmt.Sprintf("it was not previewed: %v", err)}
 	}
 	f := newFindings(subject.Sample, outcomes)
 	if f.isHarm() && subject.Serving != nil {
-		before, err := p.run(ctx, subject, subject.Serving, subject.ServingScripts, func(parent *unstructured.Unstructured) bool {
+		before, err := p.run(ctx, subject, subject.Serving, subject.ServingScripts, subject.ServingRevision, func(parent *unstructured.Unstructured) bool {
 			return isParent(subject.Serving, parent)
 		})
 		if err == nil { // Otherwise nothing excuses the new scripts.
@@ -87,7 +87,7 @@ func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
 
 // run makes one pass over the parents of the sample that include selects.
 func (p *Previewer) run(
-	ctx context.Context, subject definition.PreviewSubject, plan *definition.Plan, texts map[string]engines.Program,
+	ctx context.Context, subject definition.PreviewSubject, plan *definition.Plan, texts map[string]engines.Program, revision scripts.RevisionID,
 	include func(*unstructured.Unstructured) bool,
 ) ([]*preview.Outcome, error) {
 	objects, all := subject.Sample.Copy()
@@ -107,6 +107,7 @@ func (p *Previewer) run(
 			Resources: served(subject.Plan.Resources(), subject.Serving, subject.Sample.Resources),
 		},
 		Objects: objects, Parents: parents, Programs: calls.programs(plan, texts), Passes: 1, Now: time.Now(),
+		Scripts: calls.scripts(plan, revision, subject.ProgramsOf),
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			object, cached := subject.Sample.Existing(resource.Resource, name)
 			if !cached {

@@ -31,7 +31,7 @@ kind: CompositeController
 metadata: {name: boxes}
 spec:
   generateSelector: true
-  parentResource: {apiVersion: example.com/v1, resource: boxes}
+  parentResource: {apiVersion: example.com/v1, resource: boxes, revisionHistory: {scriptChanges: Rolling}}
   childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: METHOD}}]
   hooks:
     sync: {SYNC}
@@ -108,7 +108,7 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 	}
 	in := render.Input{
 		Definition: base.Definition, Plan: base.Plan, Resources: []memcluster.Resource{box}, Programs: serving, Schemas: base.Schemas,
-		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
+		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(), Scripts: &render.Scripts{Revision: servingID},
 	}
 	for i := range boxes {
 		in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{
