@@ -40,12 +40,10 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 // restore returns the archived revision that served. A user who may write ControllerRevisions
 // must not thereby become the author of scripts, so the whole hash of the files must be the one
 // in the definition's status.
-func (t *Tree) restore(ctx context.Context) (*Revision, error) { return t.restoreID(ctx, t.spec.Serving) }
-
-func (t *Tree) restoreID(ctx context.Context, id RevisionID) (*Revision, error) {
+func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	archived, err := t.archiver.history.Load(ctx, string(id))
+	archived, err := t.archiver.history.Load(ctx, string(t.spec.Serving))
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +51,9 @@ func (t *Tree) restoreID(ctx context.Context, id RevisionID) (*Revision, error) 
 	maps.Copy(d.files, archived.Files)
 	d.addInline(t.spec, t.library.Engines)
 	content := fingerprintOf(d.files, t.hooks)
-	if !content.id().isKnownAs(id) {
+	if !content.id().isKnownAs(t.spec.Serving) {
 		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then",
-			archive.ErrNone, id.Short())
+			archive.ErrNone, t.spec.Serving.Short())
 	}
 	d.trustDomain = restoredDomain(t.spec.Definition, content.id())
 	r, problems := t.build(ctx, d, content)
@@ -65,7 +63,7 @@ func (t *Tree) restoreID(ctx context.Context, id RevisionID) (*Revision, error) 
 	case isTransient(problems):
 		return nil, problems[0].Err
 	}
-	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, id.Short(), problems[0].Err)
+	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving.Short(), problems[0].Err)
 }
 
 // restoredDomain returns the trust domain of a restored revision. Its authors are those of the sources at

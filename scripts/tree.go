@@ -38,7 +38,6 @@ type Tree struct {
 	current atomic.Pointer[Revision]
 	mu      sync.Mutex
 	state   State
-	others  map[RevisionID]otherRevision
 	inputs  string // of tests, besides the text
 	retest  atomic.Bool
 	// previewed is guarded by mu. repreview is set if what was held is to be previewed again.
@@ -274,9 +273,6 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	next.NotArchived = t.state.NotArchived
 	same := t.state.Equal(next)
 	t.state = next
-	if last := t.Current(); last != nil && last != r {
-		t.keepOther(last.ID, otherRevision{Revision: last})
-	}
 	t.current.Store(r)
 	t.mu.Unlock()
 	if same {

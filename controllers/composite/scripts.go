@@ -108,7 +108,7 @@ func withScripts(object *unstructured.Unstructured, scripts string) *unstructure
 // namedContent returns what the name of a ControllerRevision stands for.
 func (v *Variant) namedContent() string {
 	if v.rollsScripts {
-		return "parentPatch and annotation " + v1alpha1.ScriptRevisionAnnotation
+		return "parentPatch with annotation " + v1alpha1.ScriptRevisionAnnotation
 	}
 	return "parentPatch"
 }

@@ -304,7 +304,7 @@ func TestScriptRevisionsBelieved(t *testing.T) {
 	}{
 		"AsWritten": {"The old text is called for items of the old revision.", func(*scriptEnv) {}, "c", allOfA, "c a", ""},
 		"Edited": {"An annotation that does not fit the name chooses no text.", annotate(textID("d")), "c",
-			"x=v1/a y=v1/a z=v1/a | v1/d: x y z", "c", "its name is not that of its parentPatch and annotation"},
+			"x=v1/a y=v1/a z=v1/a | v1/d: x y z", "c", "its name is not that of its parentPatch with annotation"},
 		"Removed": {"Nor does one that was taken off.", annotate(""), "c", "x=v1/a y=v1/a z=v1/a | v1/: x y z", "c", "its name is not that of its"},
 		"NoID": {"Nor what is no ID, even under a name that fits.", func(e *scriptEnv) {
 			annotate("../../x")(e)

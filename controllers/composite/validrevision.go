@@ -38,7 +38,7 @@ func (v *Variant) warnings(h *history) []variant.Warning {
 		warnings = append(warnings, variant.Warning{Reason: variant.ReasonRevisionInvalid, Message: fmt.Sprintf(format, args...)})
 	}
 	if h.updateRevision.overwritten {
-		add("ControllerRevision %s was edited: its %s was not what its name stands for; it is written again, "+
+		add("ControllerRevision %s was edited: its %s was not the one that its name stands for; it is written again, "+
 			"and children that need an update wait for their turn", h.updateRevision.name, v.namedContent())
 	}
 	if len(h.invalid) > 0 {
