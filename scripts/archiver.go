@@ -23,7 +23,7 @@ const (
 type archiver struct {
 	history *archive.History
 	next    chan loadedFiles // has room for one
-	report  func(error)
+	report  func(RevisionID, error)
 	offered RevisionID // belongs to the tree
 }
 
@@ -33,9 +33,9 @@ type loadedFiles struct {
 	archive.Revision
 }
 
-func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
+func newArchiver(c Config, place archive.Location, retained func() []string, tell func(RevisionID, error)) *archiver {
 	return &archiver{
-		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata, Log: c.Log},
+		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata, Log: c.Log, Retained: retained},
 		next:    make(chan loadedFiles, 1), report: tell,
 	}
 }
@@ -78,7 +78,7 @@ func (a *archiver) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.report(err)
+		a.report(waiting.id, err)
 		if err != nil {
 			pause, again = time.After(again), min(2*again, maxArchiveRetry)
 			continue

@@ -77,9 +77,11 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	t := &Tree{
 		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
 		sources: map[Origin]source{}, wake: make(chan struct{}, 1), verdicts: l.verdictsFor(spec),
+		revisions: l.revisionsFor(spec),
 	}
-	if spec.Archive != nil && len(spec.Sources) > 0 {
-		t.archiver = newArchiver(l.Config, *spec.Archive, t.onArchived)
+	if spec.Archive != nil {
+		t.archiver = newArchiver(l.Config, *spec.Archive, t.retained, t.onArchived)
+		t.loads = newLoads(ctx, t)
 		go t.archiver.run(ctx)
 	}
 	t.trigger()

@@ -25,7 +25,7 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	if last != nil || t.archiver == nil || t.spec.Serving == "" || t.restored.final {
 		return last
 	}
-	r, err := t.restore(ctx)
+	r, err := t.restore(ctx, t.spec.Serving)
 	switch {
 	case err == nil:
 		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(string(r.ID))}
@@ -37,33 +37,51 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	return r
 }
 
-// restore returns the archived revision that served. A user who may write ControllerRevisions
-// must not thereby become the author of scripts, so the whole hash of the files must be the one
-// in the definition's status.
-func (t *Tree) restore(ctx context.Context) (*Revision, error) {
+// restore returns the archived revision of an ID, which may be the first digits alone. A user who may write ControllerRevisions
+// must not thereby become the author of scripts, so the whole hash of the files and hooks must be the
+// ID that the definition's status has.
+func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	archived, err := t.archiver.history.Load(ctx, string(t.spec.Serving))
+	archived, err := t.archiver.history.Load(ctx, string(id))
 	if err != nil {
 		return nil, err
 	}
+	spec, hooks, err := t.archivedHooks(archived)
+	if err != nil {
+		return nil, fmt.Errorf("%w: what is kept of revision %s can't be read: %w", archive.ErrNone, id.Short(), err)
+	}
 	d := newModuleTree()
 	maps.Copy(d.files, archived.Files)
-	d.addInline(t.spec, t.library.Engines)
-	content := fingerprintOf(d.files, t.hooks)
-	if !content.id().isKnownAs(t.spec.Serving) {
+	d.addInline(spec, t.library.Engines)
+	content := fingerprintOf(d.files, hooks)
+	if !content.id().isKnownAs(id) {
 		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then",
-			archive.ErrNone, t.spec.Serving.Short())
+			archive.ErrNone, id.Short())
 	}
 	d.trustDomain = restoredDomain(t.spec.Definition, content.id())
-	r, problems := t.build(ctx, d, content)
+	r, problems := t.build(ctx, spec, d, content)
 	switch {
 	case problems == nil:
 		return r, nil
 	case isTransient(problems):
 		return nil, problems[0].Err
 	}
-	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving.Short(), problems[0].Err)
+	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, id.Short(), problems[0].Err)
+}
+
+// archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded. Earlier versions archived no hooks: then
+// they are the present ones.
+func (t *Tree) archivedHooks(r archive.Revision) (Spec, []byte, error) {
+	if r.Hooks == nil {
+		return t.spec, t.hooks, nil
+	}
+	spec, err := t.spec.withHooks(r.Hooks)
+	if err != nil {
+		return spec, nil, err
+	}
+	hooks, err := spec.encodeHooks() // The API server may have written the same JSON in another way.
+	return spec, hooks, err
 }
 
 // restoredDomain returns the trust domain of a restored revision. Its authors are those of the sources at

@@ -105,12 +105,15 @@ func (w *env) restartWith(spec scripts.Spec, served scripts.RevisionID) {
 // pass lets time pass.
 func pass(w *env) { <-time.After(2 * time.Second); synctest.Wait() }
 
+// hooksOfSync is what is archived of the hooks of from.
+const hooksOfSync = `"hooks":{"sync":{"Path":"sync.fake","Inline":"","Engine":"","Function":"","Signature":"","Parameters":null,"MemoryBytes":0}}`
+
 func TestArchived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newEnv(t)
 		w.play(kept("", "one"), sync("1"), pass)
 		first := w.tree.Current().ID.Short()
-		want := map[string]string{"composite-c-" + first: `1 {"files":{"sync.fake":"1"}}`}
+		want := map[string]string{"composite-c-" + first: `1 {"files":{"sync.fake":"1"},` + hooksOfSync + `}`}
 		if diff := cmp.Diff(want, w.revisions()); diff != "" {
 			t.Fatalf("what loads is kept: -want, +got:\n%s", diff)
 		}
@@ -127,7 +130,7 @@ func TestArchived(t *testing.T) {
 			pass(w)
 		}
 		got := w.revisions()
-		if len(got) != archive.Limit || got["composite-c-"+w.tree.Current().ID.Short()] != `21 {"files":{"sync.fake":"edit 19"}}` {
+		if len(got) != archive.Limit || got["composite-c-"+w.tree.Current().ID.Short()] != `21 {"files":{"sync.fake":"edit 19"},`+hooksOfSync+`}` {
 			t.Errorf("the newest %d are kept, got %d:\n%v", archive.Limit, len(got), got)
 		}
 		lists := w.requests("list")
@@ -233,11 +236,31 @@ func TestRestore(t *testing.T) {
 			want:   want{Message: broken, NoEarlier: "no such revision is kept: ControllerRevision a/composite-c-ID belongs to somebody else"},
 		},
 		"OtherHooks": {
-			reason: "files and settings of hooks that never served together are a program nobody wrote",
+			reason: "what served is restored with the settings that the hooks had",
 			before: []step{sync("bad")},
 			spec: func(s *scripts.Spec) {
 				s.Hooks = map[string]scripts.Hook{"sync": {Path: "sync.fake", Function: "other"}}
 			},
+			want: want{Text: "1", Message: broken},
+		},
+		"EarlierVersionOfTheArchive": {
+			reason: "an earlier version archived files alone: these serve under the same hooks",
+			before: []step{sync("bad"), edit(func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(`{"files":{"sync.fake":"1"}}`) })},
+			want:   want{Text: "1", Message: broken},
+		},
+		"EarlierVersionOfTheArchiveOtherHooks": {
+			reason: "files and settings of hooks that never served together are a program nobody wrote",
+			before: []step{sync("bad"), edit(func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(`{"files":{"sync.fake":"1"}}`) })},
+			spec: func(s *scripts.Spec) {
+				s.Hooks = map[string]scripts.Hook{"sync": {Path: "sync.fake", Function: "other"}}
+			},
+			want: want{Message: broken, NoEarlier: "no such revision is kept: what is kept of revision ID has other files, or the hooks had other settings then"},
+		},
+		"ForgedHooks": {
+			reason: "the hash in the status covers the hooks",
+			before: []step{sync("bad"), edit(func(r *appsv1.ControllerRevision) {
+				r.Data.Raw = []byte(`{"files":{"sync.fake":"1"},` + strings.Replace(hooksOfSync, "null", `{"namespace":"kube-system"}`, 1) + `}`)
+			})},
 			want: want{Message: broken, NoEarlier: "no such revision is kept: what is kept of revision ID has other files, or the hooks had other settings then"},
 		},
 		"Gone": {

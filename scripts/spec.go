@@ -26,13 +26,15 @@ type Spec struct {
 	// Hooks are those that a script answers, by the name of the hook.
 	Hooks map[string]Hook
 	// Archive is where revisions that loaded are archived, so that they outlive this
-	// process. Nil means nowhere. Scripts without sources are in the definition itself,
-	// and not archived.
+	// process. Nil means nowhere.
 	Archive *archive.Location
 	// Serving is the ID of the archived revision to start with if the sources don't load,
 	// or empty. It comes from where only the host writes: other archived revisions are
 	// not trusted. An earlier version may have written only its first digits.
 	Serving RevisionID
+	// Retained returns the IDs of further revisions that are in use: the archive does not delete them, and they stay in memory. It is called
+	// from goroutines of the tree, and returns at once. It may be nil.
+	Retained func() []RevisionID
 	// Preview tells what would come of a revision before it takes over. Nil means that each one that loads takes over.
 	Preview PreviewFunc
 	// HeldBefore is the ID of the revision that was held when the previous process ended, or empty.
@@ -157,6 +159,15 @@ func (s Spec) encodeHooks() ([]byte, error) {
 		return nil, fmt.Errorf("hooks: parameters are not JSON: %w", err)
 	}
 	return encoded, nil
+}
+
+// withHooks returns the spec with the hooks that encodeHooks encoded.
+func (s Spec) withHooks(encoded []byte) (Spec, error) {
+	s.Hooks = nil
+	if err := json.Unmarshal(encoded, &s.Hooks); err != nil {
+		return s, fmt.Errorf("hooks: %w", err)
+	}
+	return s, s.check()
 }
 
 func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }

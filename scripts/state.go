@@ -54,6 +54,8 @@ type State struct {
 	Previewed string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
+	// Archived is the ID of the revision that is known to be in the archive, the last one if there are several, or empty.
+	Archived RevisionID
 }
 
 // Problem is something that keeps a tree from loading.
@@ -120,7 +122,8 @@ func (s State) Message() string {
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
-		s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing && s.Approved == o.Approved && s.NotArchived == o.NotArchived
+		s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing && s.Approved == o.Approved && s.NotArchived == o.NotArchived &&
+		s.Archived == o.Archived
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

@@ -34,6 +34,9 @@ type Tree struct {
 	// archiver archives revisions that loaded. It may be nil.
 	archiver *archiver
 	verdicts *verdicts
+	// revisions are those in memory, and loads those being loaded from the archive. The latter is nil without an archiver.
+	revisions *revisions
+	loads     *loads
 
 	current atomic.Pointer[Revision]
 	mu      sync.Mutex
@@ -187,6 +190,7 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
 			return
 		}
+		t.remember(revision)
 		preview, finished := t.preview(ctx, revision)
 		if !finished {
 			return
@@ -204,7 +208,7 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		t.publish(ctx, revision, state)
 		passed := t.verdicts.serve(d)
 		if t.archiver != nil {
-			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), TestsPassed: passed})
+			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
 		}
 		if revision != before {
 			t.library.Metrics.reloaded(time.Since(woken))
@@ -234,7 +238,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	if t.hold.candidate.is(content, d.trustDomain) {
 		return t.hold.candidate, nil
 	}
-	r, problems := t.build(ctx, d, content)
+	r, problems := t.build(ctx, t.spec, d, content)
 	if problems == nil {
 		var finished bool
 		if problems, finished = t.test(ctx, d, r); !finished {
@@ -251,11 +255,11 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 }
 
 // build returns the revision of a content, shared or compiled.
-func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
+func (t *Tree) build(ctx context.Context, spec Spec, d *moduleTree, content fingerprint) (*Revision, []Problem) {
 	if shared := t.library.loaded(content, d.trustDomain); shared != nil {
 		return shared, nil
 	}
-	programs, problems := compile(ctx, t.library.Engines, t.spec, d)
+	programs, problems := compile(ctx, t.library.Engines, spec, d)
 	if problems != nil {
 		return nil, problems
 	}
@@ -270,11 +274,15 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	}
 	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
 	t.mu.Lock()
-	next.NotArchived = t.state.NotArchived
+	next.NotArchived, next.Archived = t.state.NotArchived, t.state.Archived
+	if next.RestoredFrom != "" {
+		next.Archived = next.Loaded
+	}
 	same := t.state.Equal(next)
 	t.state = next
 	t.current.Store(r)
 	t.mu.Unlock()
+	t.remember(r)
 	if same {
 		return
 	}
@@ -286,15 +294,16 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	t.changed()
 }
 
-// onArchived records whether the revision that serves is archived.
-func (t *Tree) onArchived(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
+// onArchived records that a revision is archived, or why not.
+func (t *Tree) onArchived(id RevisionID, err error) {
 	t.mu.Lock()
-	news := t.state.NotArchived != text
-	t.state.NotArchived = text
+	before := t.state
+	if t.state.NotArchived = ""; err != nil {
+		t.state.NotArchived = err.Error()
+	} else {
+		t.state.Archived = id
+	}
+	news := !before.Equal(t.state)
 	t.mu.Unlock()
 	if news {
 		t.changed()

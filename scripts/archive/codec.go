@@ -20,25 +20,53 @@ const (
 	maxFiles     = 10000
 )
 
-// content is the data of a ControllerRevision. Exactly one field is set.
+// content is the data of a ControllerRevision. At most one of Files, Gzip and Parts is set, and at most one of Hooks and HookParts.
 type content struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Gzip is the same in JSON, compressed; JSON has it in base64.
 	Gzip []byte `json:"gzip,omitempty"`
 	// Parts are the sums of the parts that have the files together, in this order: a file that is cut goes on in the next part.
 	Parts []string `json:"parts,omitempty"`
+	// Hooks are the settings of the hooks. Earlier versions wrote none.
+	Hooks json.RawMessage `json:"hooks,omitempty"`
+	// HookParts are the sums of the parts that have the settings of the hooks, as one file, if they are large.
+	HookParts []string `json:"hookParts,omitempty"`
 }
 
-// encode returns the data of a ControllerRevision with those files, and the parts that have to be there first.
-func encode(files map[string]string) ([]byte, []part, error) {
+// hooksFile is the name of that file.
+const hooksFile = "hooks.json"
+
+// encode returns the data of a ControllerRevision with those files and hooks, and the parts that have to be there first.
+func encode(r Revision) ([]byte, []part, error) {
+	parts, err := partsOfFiles(r.Files)
+	if err != nil {
+		return nil, nil, err
+	}
+	var c content
+	if parts == nil {
+		c.Files = r.Files
+	} else {
+		c.Parts = sumsOf(parts)
+	}
+	if len(r.Hooks) <= plainBytes {
+		c.Hooks = r.Hooks
+	} else {
+		more := split(map[string]string{hooksFile: string(r.Hooks)})
+		c.HookParts = sumsOf(more)
+		parts = append(parts, more...)
+	}
+	data, err := json.Marshal(c)
+	return data, parts, err
+}
+
+// partsOfFiles returns the parts of files, or nil if these are small.
+func partsOfFiles(files map[string]string) ([]part, error) {
 	if size(files) <= plainBytes {
 		if plain, err := json.Marshal(content{Files: files}); err != nil || len(plain) <= plainBytes {
-			return plain, nil, err
+			return nil, err
 		}
 	}
-	parts := split(files)
-	data, err := json.Marshal(content{Parts: sumsOf(parts)})
-	return data, parts, err
+	return split(files), nil
 }
 
 func size(files map[string]string) int {
@@ -85,8 +113,11 @@ func decode(data []byte) (content, error) {
 	if len(plain) > mostUnpacked {
 		return content{}, fmt.Errorf("unfolds to more than %d MiB", mostUnpacked>>20)
 	}
-	files, err := readFiles(plain)
-	return content{Files: files}, err
+	if c.Files, err = readFiles(plain); err != nil {
+		return content{}, err
+	}
+	c.Gzip = nil
+	return c, nil
 }
 
 // readFiles decodes an object of texts, unless it has too many.

@@ -30,7 +30,7 @@ func TestCodec(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			data, parts, err := encode(tc.files)
+			data, parts, err := encode(Revision{Files: tc.files})
 			if tc.plain == (len(parts) > 0) {
 				t.Errorf("%s: %d parts, want none of plain files only", tc.reason, len(parts))
 			}

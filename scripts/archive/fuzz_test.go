@@ -14,7 +14,7 @@ import (
 // files that can be read survive being archived again.
 func FuzzDecode(f *testing.F) {
 	for _, files := range []map[string]string{nil, {"sync.js": "text"}, {"a": strings.Repeat("line\n", 100<<10)}} {
-		data, _, err := encode(files)
+		data, _, err := encode(Revision{Files: files})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		again, parts, err := encode(found.Files)
+		again, parts, err := encode(Revision{Files: found.Files})
 		if err != nil {
 			return // They are no texts.
 		}

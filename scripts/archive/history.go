@@ -3,9 +3,11 @@ package archive
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -32,6 +34,8 @@ type History struct {
 	Client   kubernetes.Interface
 	Metadata metadata.Interface
 	Log      logr.Logger
+	// Retained returns the IDs of further revisions that are in use, whole or their first digits: Keep does not delete them. It may be nil.
+	Retained func() []string
 
 	entries map[string]entry      // by name; nil until it was listed
 	parts   map[string]storedPart // by name
@@ -51,6 +55,8 @@ type entry struct {
 // Revision is what is archived under an ID.
 type Revision struct {
 	Files map[string]string
+	// Hooks are the settings of the hooks in JSON. It is nil if an earlier version archived the revision.
+	Hooks []byte
 	// TestsPassed reports whether the tests among the files passed. It may be forged: it is no more than a reason not to run them again.
 	TestsPassed bool
 }
@@ -72,12 +78,20 @@ func (h *History) Load(ctx context.Context, id string) (Revision, error) {
 	if err != nil {
 		return Revision{}, fmt.Errorf("%w: ControllerRevision %s/%s: %w", ErrNone, h.Namespace, name, err)
 	}
+	r := Revision{Files: archived.Files, Hooks: archived.Hooks, TestsPassed: found.Annotations[testsAnnotation] == id}
 	if archived.Parts != nil {
-		if archived.Files, err = h.loadParts(ctx, archived.Parts); err != nil {
+		if r.Files, err = h.loadParts(ctx, archived.Parts); err != nil {
 			return Revision{}, fmt.Errorf("ControllerRevision %s/%s: %w", h.Namespace, name, err)
 		}
 	}
-	return Revision{Files: archived.Files, TestsPassed: found.Annotations[testsAnnotation] == id}, nil
+	if archived.HookParts != nil {
+		hooks, err := h.loadParts(ctx, archived.HookParts)
+		if err != nil {
+			return Revision{}, fmt.Errorf("ControllerRevision %s/%s: hooks: %w", h.Namespace, name, err)
+		}
+		r.Hooks = []byte(hooks[hooksFile])
+	}
+	return r, nil
 }
 
 // Keep archives a revision under an ID unless its files are archived, and deletes the oldest of more than
@@ -99,7 +113,7 @@ func (h *History) Keep(ctx context.Context, id string, r Revision) error {
 
 // ensure archives a revision that is not known to be archived.
 func (h *History) ensure(ctx context.Context, id string, r Revision) error {
-	data, parts, err := encode(r.Files)
+	data, parts, err := encode(r)
 	if err != nil {
 		return err
 	}
@@ -180,7 +194,7 @@ func (h *History) write(ctx context.Context, meta metav1.ObjectMeta, data []byte
 // ensureEntry reads the object of an ID's name, and replaces one of the definition that has other files.
 func (h *History) ensureEntry(ctx context.Context, id string, r Revision, data []byte, parts []part) error {
 	name := h.Name(id)
-	found, err := h.check(ctx, name, func(o *appsv1.ControllerRevision) bool { return hasFiles(o, r.Files, parts) })
+	found, err := h.check(ctx, name, func(o *appsv1.ControllerRevision) bool { return hasContent(o, data, parts) })
 	if found != nil {
 		known := entryOf(found)
 		known.id, known.parts = id, sumsOf(parts)
@@ -194,13 +208,24 @@ func (h *History) ensureEntry(ctx context.Context, id string, r Revision, data [
 	return h.create(ctx, id, r.TestsPassed, data, parts)
 }
 
-// hasFiles reports whether an object has files, itself or as those parts.
-func hasFiles(object *appsv1.ControllerRevision, files map[string]string, parts []part) bool {
+// hasContent reports whether an object has what encode returned.
+func hasContent(object *appsv1.ControllerRevision, data []byte, parts []part) bool {
 	found, err := decode(object.Data.Raw)
-	if err == nil && found.Parts != nil {
-		return slices.Equal(found.Parts, sumsOf(parts)) && object.Annotations[partsAnnotation] == shortSums(found.Parts)
+	if err != nil || len(parts) > 0 && object.Annotations[partsAnnotation] != shortSums(sumsOf(parts)) {
+		return false
 	}
-	return err == nil && maps.Equal(found.Files, files)
+	want, err := decode(data)
+	return err == nil && slices.Equal(found.Parts, want.Parts) && slices.Equal(found.HookParts, want.HookParts) &&
+		maps.Equal(found.Files, want.Files) && sameJSON(found.Hooks, want.Hooks)
+}
+
+// sameJSON reports whether two texts are the same JSON value, or both empty.
+func sameJSON(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // check reads the object of a name, and returns it if it has the right content. It returns nil if there is none, and after it deleted one
@@ -221,15 +246,24 @@ func (h *History) check(
 	case isRight(found):
 		return found, nil
 	}
-	h.Log.Info("the archived scripts had other files than those of their revision, and are written again",
+	h.Log.Info("the archived scripts had other content than their revision, or were archived without their hooks, and are written again",
 		"controllerRevision", h.Namespace+"/"+name)
 	return nil, h.remove(ctx, name, found.UID)
 }
 
-// prune deletes the oldest of too many, but not the one that serves.
+// prune deletes the oldest of too many, but neither the one that serves nor what is retained.
 func (h *History) prune(ctx context.Context, serving string) error {
+	used := map[string]bool{serving: true}
+	if h.Retained != nil && len(h.entries) > Limit {
+		for _, id := range h.Retained() {
+			used[h.Name(id)] = true
+		}
+	}
 	for len(h.entries) > Limit {
-		name := h.oldest(serving)
+		name := h.oldest(used)
+		if name == "" {
+			return nil
+		}
 		if err := h.remove(ctx, name, h.entries[name].uid); err != nil {
 			return fmt.Errorf("old revisions stay: %w", err)
 		}
@@ -256,8 +290,12 @@ func (h *History) newest() int64 {
 	return number
 }
 
-func (h *History) oldest(besides string) string {
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(h.entries)), func(name string) bool { return name == besides })
+// oldest returns the name of the oldest revision besides those that are used, or an empty one.
+func (h *History) oldest(used map[string]bool) string {
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(h.entries)), func(name string) bool { return used[name] })
+	if len(names) == 0 {
+		return ""
+	}
 	return slices.MinFunc(names, func(a, b string) int {
 		x, y := h.entries[a], h.entries[b]
 		return cmp.Or(cmp.Compare(x.number, y.number), x.created.Compare(y.created), cmp.Compare(a, b))
