@@ -80,7 +80,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 		revisions: l.revisionsFor(spec),
 	}
 	if spec.Archive != nil {
-		t.archiver = newArchiver(l.Config, *spec.Archive, t.retained, t.onArchived)
+		t.archiver = newArchiver(l.Config, spec, t.retained, t.onArchived)
 		t.loads = newLoads(ctx, t)
 		go t.archiver.run(ctx)
 	}

@@ -39,7 +39,9 @@ type revisionPrograms struct {
 
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
 // their state changes. before is how the previous process left them.
-func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFunc, changed func()) (*hooks, error) {
+func (r *Reconciler) openHooks(
+	p *Plan, before former, preview scripts.PreviewFunc, inUse childRevisions, changed func(),
+) (*hooks, error) {
 	h := &hooks{
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
@@ -49,7 +51,7 @@ func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFu
 		return nil, err
 	}
 	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
-	spec.Archive = r.archiveOf(p, spec)
+	spec.Archive, spec.Retained, spec.RetainedKnown = r.archiveOf(p, spec), inUse.ids, inUse.known
 	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error

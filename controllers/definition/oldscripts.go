@@ -2,6 +2,7 @@ package definition
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
@@ -43,4 +44,31 @@ func (h *hooks) scriptsBeside(atHand ...*scripts.Revision) ProgramsFunc {
 		}
 		return revision.Programs, nil
 	}
+}
+
+// childRevisions are the revisions of the scripts by which children of an instance were made. It does not exist yet: self is set to it.
+type childRevisions struct{ self *atomic.Pointer[instance] }
+
+// ids returns those that are known.
+func (c childRevisions) ids() []scripts.RevisionID {
+	named, _ := c.named()
+	ids := make([]scripts.RevisionID, len(named))
+	for i, id := range named {
+		ids[i] = scripts.RevisionID(id)
+	}
+	return ids
+}
+
+// known reports whether all are known.
+func (c childRevisions) known() bool {
+	_, known := c.named()
+	return known
+}
+
+func (c childRevisions) named() ([]string, bool) {
+	own := c.self.Load()
+	if own == nil {
+		return nil, false
+	}
+	return own.reconciler.ScriptRevisions()
 }
