@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
@@ -49,7 +50,7 @@ func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
 	}
 	spec, hooks, err := t.archivedHooks(archived)
 	if err != nil {
-		return nil, fmt.Errorf("%w: what is kept of revision %s can't be read: %w", archive.ErrNone, id.Short(), err)
+		return nil, fmt.Errorf("%w: what is kept of revision %s can't be used: %w", archive.ErrNone, id.Short(), err)
 	}
 	d := newModuleTree()
 	maps.Copy(d.files, archived.Files)
@@ -77,6 +78,9 @@ func (t *Tree) archivedHooks(r archive.Revision) (Spec, []byte, error) {
 		return t.spec, t.hooks, nil
 	}
 	spec, err := t.spec.withHooks(r.Hooks)
+	if err == nil && !slices.Equal(spec.hookNames(), t.spec.hookNames()) {
+		err = fmt.Errorf("its scripts are of the hooks %q, and those of the definition now of %q", spec.hookNames(), t.spec.hookNames())
+	}
 	if err != nil {
 		return spec, nil, err
 	}

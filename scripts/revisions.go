@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -88,8 +89,14 @@ func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	if err := id.check(); err != nil {
 		return nil, err
 	}
-	if r, err := t.revisions.find(id); r != nil || err != nil {
-		return r, err
+	r, err := t.revisions.find(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil && !slices.Equal(slices.Sorted(maps.Keys(r.Programs)), t.spec.hookNames()):
+		return nil, fmt.Errorf("revision %s has scripts for other hooks than the definition", id.Short())
+	case r != nil:
+		return r, nil
 	}
 	if t.loads == nil {
 		return nil, fmt.Errorf("revision %s: it did not serve in this process, and nothing is archived", id.Short())
