@@ -42,6 +42,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	}
 	return &Plan{
 		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings, unchecked: composites.Unchecked(),
+		rollsNoScripts: spec.WantsRollingScripts() && (!spec.RollsScripts() || !composites.Rolling()),
 		Config: parent.Config{
 			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,
 			Revisions: revisions, OwnRevisions: composites.OwnRevisions, ScriptRevisions: composites.ScriptRevisions,

@@ -36,7 +36,7 @@ type Input struct {
 	// Programs answer the hooks.
 	Programs map[string]engines.Program
 	// Scripts names those that the programs are of, or is nil if there are no others.
-	Scripts *render.Scripts
+	Scripts *Scripts
 	// Existing returns an object that Objects lack, or nil if there is none. It is asked before one is created under that name.
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 	// Related returns what the customize hook selects, with the Namespaces if it goes by these.
@@ -48,6 +48,9 @@ type Input struct {
 	// Now is the time of the first pass. Each further one is a second later.
 	Now time.Time
 }
+
+// Scripts are the revisions of a definition's scripts.
+type Scripts = render.Scripts
 
 // Limits of what is waited for.
 const (

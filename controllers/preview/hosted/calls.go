@@ -9,7 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
-	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -43,11 +43,11 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 
 // scripts returns the revision of the scripts that are called, and others by which children were made. It returns nil if nothing
 // tells which those are.
-func (c *calls) scripts(plan *definition.Plan, revision scripts.RevisionID, others definition.ProgramsFunc) *render.Scripts {
+func (c *calls) scripts(plan *definition.Plan, revision scripts.RevisionID, others definition.ProgramsFunc) *preview.Scripts {
 	if revision == "" || others == nil {
 		return nil
 	}
-	return &render.Scripts{Revision: string(revision), Others: func(id string) (map[string]engines.Program, error) {
+	return &preview.Scripts{Revision: string(revision), Others: func(id string) (map[string]engines.Program, error) {
 		texts, err := others(scripts.RevisionID(id))
 		return c.programs(plan, texts), err
 	}}
