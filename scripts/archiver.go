@@ -33,10 +33,12 @@ type loadedFiles struct {
 	archive.Revision
 }
 
-func newArchiver(c Config, place archive.Location, retained func() []string, tell func(RevisionID, error)) *archiver {
+func newArchiver(c Config, spec Spec, retained func() []string, tell func(RevisionID, error)) *archiver {
 	return &archiver{
-		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata, Log: c.Log, Retained: retained},
-		next:    make(chan loadedFiles, 1), report: tell,
+		history: &archive.History{
+			Location: *spec.Archive, Client: c.Client, Metadata: c.Metadata, Log: c.Log, Retained: retained, RetainedKnown: spec.RetainedKnown,
+		},
+		next: make(chan loadedFiles, 1), report: tell,
 	}
 }
 

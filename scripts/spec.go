@@ -36,6 +36,8 @@ type Spec struct {
 	// Retained returns the IDs of further revisions that are in use: the archive does not delete them, and they stay in memory. It is called
 	// from goroutines of the tree, and returns at once. It may be nil.
 	Retained func() []RevisionID
+	// RetainedKnown reports whether Retained returns all of them by now: until then the archive deletes nothing. Nil means that it does.
+	RetainedKnown func() bool
 	// Preview tells what would come of a revision before it takes over. Nil means that each one that loads takes over.
 	Preview PreviewFunc
 	// SettleTime is how long what would do harm, or does not load, is neither told nor served, because the spec may be about to change.

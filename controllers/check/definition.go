@@ -145,6 +145,9 @@ func (d *definitionCheck) checkResources() {
 
 // fieldOfWarning returns the field that a warning of a plan is about.
 func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.Warning) string {
+	if w.Reason == definition.WarningNoScriptRollout {
+		return "spec.parentResource.revisionHistory.scriptChanges"
+	}
 	if w.Reason == definition.WarningNoStatusSubresource {
 		return "spec.parentResource"
 	}

@@ -43,6 +43,8 @@ type Variant struct {
 	// rolling are the strategies of the kinds that have a rolling update.
 	rolling map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy
 	paths   [][]string
+	// rollsScripts is true if an edit of the scripts is rolled out like a change of the parent.
+	rollsScripts bool
 	// pathReads are the paths at which the history reads the parent.
 	pathReads []string
 }
@@ -62,6 +64,8 @@ func New(config Config) *Variant {
 		label:    namedDefinition(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
 		paths:    splitPaths(config.Spec.RevisionFields()),
+
+		rollsScripts: config.Spec.RollsScripts(),
 	}
 	for _, path := range v.paths {
 		v.pathReads = append(v.pathReads, "parent."+strings.Join(path, "."))
@@ -104,7 +108,7 @@ func (v *Variant) hasRollout(observed variant.Observed) bool {
 // specification), or in a rollout one for each revision of the parent that has children.
 func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	if !v.hasRollout(observed) {
-		return []variant.Call{v.call(observed, observed.Parent, "")}, nil
+		return []variant.Call{v.call(observed, observed.Parent, nil)}, nil
 	}
 	h, err := v.history(observed)
 	if err != nil {
@@ -112,7 +116,7 @@ func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	}
 	var calls []variant.Call
 	for _, r := range h.live() {
-		calls = append(calls, v.call(observed, v.parentAt(h, r, observed), r.name))
+		calls = append(calls, v.call(observed, v.parentAt(h, r, observed), r))
 	}
 	return calls, nil
 }

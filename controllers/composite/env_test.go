@@ -45,6 +45,8 @@ type env struct {
 	answer    func(call variant.Call) (any, error)
 	created   int
 	upToDate  func(observed, desired *unstructured.Unstructured) (bool, error)
+	// scripts is the ID of the scripts that serve.
+	scripts string
 }
 
 // scope is where the parent and its children are.
@@ -138,7 +140,7 @@ func (e *env) setImage(image string) {
 
 // observed returns a copy of everything, as another process would see it.
 func (e *env) observed() variant.Observed {
-	o := variant.Observed{Parent: e.parent.DeepCopy(), Now: e.now, UpToDate: e.upToDate}
+	o := variant.Observed{Parent: e.parent.DeepCopy(), Now: e.now, UpToDate: e.upToDate, ScriptRevision: e.scripts}
 	for _, child := range e.children {
 		o.Children = append(o.Children, child.DeepCopy())
 	}

@@ -9,7 +9,7 @@ import (
 
 // history is all revisions of a parent and the revision of each child.
 type history struct {
-	// updateRevision is the present state of the parent.
+	// updateRevision is the present state of the parent and, if they are rolled out, of the scripts.
 	updateRevision *revision
 	// oldRevisions are the others, newest first.
 	oldRevisions    []*revision
@@ -17,19 +17,21 @@ type history struct {
 	// invalid are stored revisions that are not used, because their names are not those of their
 	// content. They stay as they are.
 	invalid []*revision
+	// unusable are why the children of some old revisions are not known: other scripts made them, which can't be called.
+	unusable map[*revision]error
 }
 
 // history finds the revision that equals the parent's present state, even if it is an old
 // one, or makes a new one (section 3.9 of the specification).
 func (v *Variant) history(observed variant.Observed) (*history, error) {
-	patch := patchOf(observed.Parent.Object, v.paths)
-	names, err := v.revisionNames(observed.Parent, patch)
+	patch, scripts := patchOf(observed.Parent.Object, v.paths), v.presentScripts(observed)
+	names, err := v.revisionNames(observed.Parent, patch, scripts)
 	if err != nil {
 		return nil, err
 	}
 	h := &history{}
 	for _, r := range readRevisions(observed) {
-		isPresent := r.patch != nil && jsonvalue.Equal(r.patch, patch)
+		isPresent := r.patch != nil && v.isPresentScripts(r, observed) && jsonvalue.Equal(r.patch, patch)
 		switch {
 		case !(isPresent && names.has(r.name)) && !v.isValidRevision(observed.Parent, r):
 			h.invalid = append(h.invalid, r)
@@ -40,7 +42,7 @@ func (v *Variant) history(observed variant.Observed) (*history, error) {
 		}
 	}
 	if h.updateRevision == nil {
-		h.updateRevision = newRevision(names.own, patch, h.oldRevisions)
+		h.updateRevision = newRevision(names.own, patch, scripts, h.oldRevisions)
 		h.overwrite()
 	}
 	h.revisionByChild = v.revisionByChild(h)

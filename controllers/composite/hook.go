@@ -14,13 +14,19 @@ func (v *Variant) hookFor(observed variant.Observed) *variant.Hook {
 	return v.sync
 }
 
-// call returns the call about p, the parent or an earlier state of it. Children and related
-// objects are those of the parent in its present state.
-func (v *Variant) call(observed variant.Observed, p *unstructured.Unstructured, subject string) variant.Call {
+// call returns the call about p, the parent or its state at a revision, which is answered by the scripts of that
+// revision. Children and related objects are those of the parent in its present state.
+func (v *Variant) call(observed variant.Observed, p *unstructured.Unstructured, at *revision) variant.Call {
 	h, namespace := v.hookFor(observed), observed.Parent.GetNamespace()
+	var subject, scripts string
+	if at != nil {
+		subject = at.name
+		if at.hasOtherScripts(observed) {
+			scripts = at.scripts
+		}
+	}
 	return variant.Call{
-		Hook:    h.Name,
-		Subject: subject,
+		Hook: h.Name, Subject: subject, ScriptRevision: scripts,
 		Request: map[string]any{
 			"controller": v.config.Definition,
 			"parent":     p.Object,

@@ -76,7 +76,7 @@ func (r *rollout) setCondition(desired *variant.Desired, observed variant.Observ
 	desired.Rolling = r.unfinished()
 	left := updated.checkDeadline(r.deadline(), since, observed.Now)
 	desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, left)
-	desired.TimeDependent = left > 0
+	desired.TimeDependent = desired.TimeDependent || left > 0
 	if updated.reason == reasonDeadlineExceeded {
 		desired.Warnings = append(desired.Warnings, variant.Warning{Reason: updated.reason, Message: updated.message})
 	}

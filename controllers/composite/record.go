@@ -19,15 +19,17 @@ func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*un
 		return nil, err
 	}
 	var old []*unstructured.Unstructured
-	unused := 0
+	var unused []*revision
 	for _, rev := range r.oldRevisions {
 		ids := r.childIDsOf(rev)
-		if len(ids) == 0 {
-			unused++
+		switch {
+		case len(ids) > 0:
+		case len(unused) == v.config.Spec.RevisionLimit(), r.isRepeated(rev, unused):
+			continue
+		default:
+			unused = append(unused, rev)
 		}
-		if len(ids) > 0 || unused <= v.config.Spec.RevisionLimit() {
-			old = append(old, rev.withChildIDs(ids, v.label))
-		}
+		old = append(old, rev.withChildIDs(ids, v.label))
 	}
 	slices.Reverse(old)
 	for _, rev := range r.invalid {
@@ -69,6 +71,7 @@ func (v *Variant) desiredUpdateRevision(observed variant.Observed, r *rollout) (
 	if update.overwritten {
 		object = variant.WithMarks(object, map[string]any{v1alpha1.CompositeLabel: v.label}, nil)
 		object.Object["parentPatch"] = update.patch
+		object = withScripts(object, update.scripts)
 		setChildIDs(object, ids)
 	}
 	if len(r.started) > 0 {
@@ -97,6 +100,7 @@ func (v *Variant) newRevisionObject(p *unstructured.Unstructured, r *revision, i
 	set[v1alpha1.CompositeLabel] = v.label
 	object.SetLabels(set)
 	object.SetAnnotations(map[string]string{numberAnnotation: strconv.Itoa(r.number)})
+	object = withScripts(object, r.scripts)
 	setChildIDs(object, ids)
 	return object, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 
@@ -22,6 +23,8 @@ const maxRevisionPrefix = 212
 type revision struct {
 	name  string
 	patch map[string]any
+	// scripts is the ID of the revision of the scripts that makes the children, or empty: then it is whichever serves.
+	scripts string
 	// stored is the ControllerRevision as it was observed, or nil if it is new.
 	stored *unstructured.Unstructured
 	// overwritten is true if stored is invalid, and is to get the content that its name stands for.
@@ -66,35 +69,38 @@ func readRevisions(observed variant.Observed) []*revision {
 	for _, stored := range observed.Revisions {
 		patch, _ := stored.Object["parentPatch"].(map[string]any)
 		ids := childIDsOf(stored, observed.Parent.GetNamespace())
-		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, childIDs: ids, number: numberOf(stored)})
+		revisions = append(revisions, &revision{
+			name: stored.GetName(), patch: patch, scripts: stored.GetAnnotations()[v1alpha1.ScriptRevisionAnnotation],
+			stored: stored, childIDs: ids, number: numberOf(stored),
+		})
 	}
 	slices.SortFunc(revisions, newestFirst)
 	return revisions
 }
 
 // newRevision returns a revision with the next number.
-func newRevision(name string, patch map[string]any, others []*revision) *revision {
+func newRevision(name string, patch map[string]any, scripts string, others []*revision) *revision {
 	number := 0
 	for _, r := range others {
 		number = max(number, r.number)
 	}
-	return &revision{name: name, patch: patch, number: min(number+1, maxNumber)}
+	return &revision{name: name, patch: patch, scripts: scripts, number: min(number+1, maxNumber)}
 }
 
 // revisionNames are the possible names of the ControllerRevision of one state of a parent.
 type revisionNames struct {
 	// own is the name that this program gives. Its hash covers the label of the definition: two
-	// definitions have separate revisions of the same state.
+	// definitions have separate revisions of the same state. It covers the scripts too, if the revision has any.
 	own string
-	// legacy is the name that metacontroller gives (section 0 of the specification).
+	// legacy is the name that metacontroller gives (section 0 of the specification), or empty if the revision has scripts.
 	legacy string
 }
 
 // has reports whether name is one of the names.
 func (n revisionNames) has(name string) bool { return name == n.own || name == n.legacy }
 
-// revisionNames returns the names of the ControllerRevision of a patch of p.
-func (v *Variant) revisionNames(p *unstructured.Unstructured, patch map[string]any) (revisionNames, error) {
+// revisionNames returns the names of the ControllerRevision of a patch of p, and of the scripts unless they are empty.
+func (v *Variant) revisionNames(p *unstructured.Unstructured, patch map[string]any, scripts string) (revisionNames, error) {
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return revisionNames{}, fmt.Errorf("the parent's %v: %w", v.config.Spec.RevisionFields(), err)
@@ -102,8 +108,11 @@ func (v *Variant) revisionNames(p *unstructured.Unstructured, patch map[string]a
 	prefix := v.config.Parent.GroupVersionResource.Resource + "." + cmp.Or(v.config.Parent.Group, "core")
 	prefix = prefix[:min(len(prefix), maxRevisionPrefix)]
 	content := slices.Concat([]byte(p.GetUID()), text)
-	return revisionNames{
-		own:    fmt.Sprintf("%s-%x", prefix, sha1.Sum(append(content, v.label...))),
-		legacy: fmt.Sprintf("%s-%x", prefix, sha1.Sum(content)),
-	}, nil
+	nameOf := func(parts ...string) string {
+		return fmt.Sprintf("%s-%x", prefix, sha1.Sum(append(slices.Clip(content), strings.Join(parts, "@")...)))
+	}
+	if scripts != "" {
+		return revisionNames{own: nameOf(v.label, scripts)}, nil // No label has an at sign.
+	}
+	return revisionNames{own: nameOf(v.label), legacy: nameOf()}, nil
 }

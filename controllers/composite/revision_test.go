@@ -78,15 +78,16 @@ func TestPatch(t *testing.T) {
 
 func TestRevisionName(t *testing.T) {
 	long := strings.Repeat("x", 250)
-	cases := map[string]struct{ reason, group, plural, want string }{
-		"Group": {"The prefix is the resource.", "ctl.example", "sets", "sets.ctl.example-"},
-		"Core":  {"The core group has a name for this.", "", "pods", "pods.core-"},
-		"Long":  {"It is cut so that the hash fits.", long, "sets", ("sets." + long)[:212] + "-"},
+	cases := map[string]struct{ reason, group, plural, scripts, want string }{
+		"Group":   {"The prefix is the resource.", "ctl.example", "sets", "", "sets.ctl.example-"},
+		"Core":    {"The core group has a name for this.", "", "pods", "", "pods.core-"},
+		"Long":    {"It is cut so that the hash fits.", long, "sets", "", ("sets." + long)[:212] + "-"},
+		"Scripts": {"The hash covers the scripts, and metacontroller has no such name.", "ctl.example", "sets", "5c", "sets.ctl.example-"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := &Variant{label: "one", config: Config{Parent: discovery.Resource{GroupVersionResource: schema.GroupVersionResource{Group: tc.group, Resource: tc.plural}}}}
-			got, err := v.revisionNames(&unstructured.Unstructured{Object: parse(t, `{metadata: {uid: u1}}`)}, parse(t, `{spec: {b: 1, a: "<"}}`))
+			got, err := v.revisionNames(&unstructured.Unstructured{Object: parse(t, `{metadata: {uid: u1}}`)}, parse(t, `{spec: {b: 1, a: "<"}}`), tc.scripts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,6 +95,9 @@ func TestRevisionName(t *testing.T) {
 			want := revisionNames{
 				own:    fmt.Sprintf("%s%x", tc.want, sha1.Sum([]byte(text+"one"))),
 				legacy: fmt.Sprintf("%s%x", tc.want, sha1.Sum([]byte(text))),
+			}
+			if tc.scripts != "" {
+				want = revisionNames{own: fmt.Sprintf("%s%x", tc.want, sha1.Sum([]byte(text+"one@"+tc.scripts)))}
 			}
 			if got != want || len(got.own) > 253 {
 				t.Errorf("%s\nnames %q, want %q", tc.reason, got, want)

@@ -29,6 +29,7 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 	if err := compareVersions(r.children, h.updateRevision, observed.UpToDate); err != nil {
 		return variant.Desired{}, err
 	}
+	v.keepUnknown(r.children, observed)
 	r.run()
 	r.useCurrentVersions(&desired)
 	desired.Warnings = v.warnings(h)
@@ -39,7 +40,8 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 
 // readResponses reads the whole answer for the update revision and only the children of the
 // others, by revision. The earliest resync of any answer counts, and the parent is finalized
-// if all of them say so. It waits if any of them does.
+// if all of them say so. It waits if any of them does. What other scripts that fail or wait would want
+// does not count: an edit that corrects them must come through.
 func (v *Variant) readResponses(
 	observed variant.Observed, h *history, answers []variant.Answer,
 ) (variant.Desired, map[*revision][]*unstructured.Unstructured, error) {
@@ -50,6 +52,10 @@ func (v *Variant) readResponses(
 	wanted := map[*revision][]*unstructured.Unstructured{}
 	for i, r := range h.live()[1:] {
 		old, err := v.readResponse(answers[i+1], observed, v.finishForOld(observed.Parent))
+		if r.hasOtherScripts(observed) && (err != nil || old.Waiting != nil) {
+			h.setUnusable(&desired, r, old.Waiting, err)
+			continue
+		}
 		if err != nil {
 			return desired, nil, fmt.Errorf("ControllerRevision %s: %w (this is about the earlier state of the parent that some children are of: "+
 				"if that can't be mended, delete the ControllerRevision, and they stay as they are until it is their turn)", r.name, err)

@@ -12,10 +12,10 @@ import (
 // isValidRevision reports whether the name of a stored revision is that of its content. If not, the
 // revision was edited or forged.
 func (v *Variant) isValidRevision(p *unstructured.Unstructured, r *revision) bool {
-	if r.patch == nil {
+	if r.patch == nil || r.scripts != "" && !isScriptRevision.MatchString(r.scripts) {
 		return false
 	}
-	names, err := v.revisionNames(p, r.patch)
+	names, err := v.revisionNames(p, r.patch, r.scripts)
 	return err == nil && names.has(r.name)
 }
 
@@ -38,12 +38,13 @@ func (v *Variant) warnings(h *history) []variant.Warning {
 		warnings = append(warnings, variant.Warning{Reason: variant.ReasonRevisionInvalid, Message: fmt.Sprintf(format, args...)})
 	}
 	if h.updateRevision.overwritten {
-		add("ControllerRevision %s was edited: its parentPatch was not the one that its name stands for; it is written again, "+
-			"and children that need an update wait for their turn", h.updateRevision.name)
+		add("ControllerRevision %s was edited: its %s was not the one that its name stands for; it is written again, "+
+			"and children that need an update wait for their turn", h.updateRevision.name, v.namedContent())
 	}
 	if len(h.invalid) > 0 {
-		add("ControllerRevision %s was edited or forged: its name is not that of its parentPatch; it is not used, "+
-			"and the children that it lists stay as they are until it is their turn: delete it", listOf(h.invalid, func(r *revision) string { return r.name }))
+		add("ControllerRevision %s was edited or forged: its name is not that of its %s; it is not used, "+
+			"and the children that it lists stay as they are until it is their turn: delete it",
+			listOf(h.invalid, func(r *revision) string { return r.name }), v.namedContent())
 	}
 	for _, r := range h.live()[1:] {
 		if outside := fieldsOutside(r.patch, v.paths); len(outside) > 0 {
@@ -52,7 +53,7 @@ func (v *Variant) warnings(h *history) []variant.Warning {
 			break // One event is enough: the paths have changed.
 		}
 	}
-	return warnings
+	return append(warnings, h.unusableWarnings()...)
 }
 
 // fieldsOutside returns the paths of the fields of a patch that are not at paths or below them,

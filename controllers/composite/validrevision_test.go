@@ -47,7 +47,7 @@ func editedCases() map[string]rolloutCase {
 			edit: func(e *env) {
 				other := e.parent.DeepCopy()
 				other.SetUID("u2")
-				names, err := New(e.config).revisionNames(other, e.revisions[0].Object["parentPatch"].(map[string]any))
+				names, err := New(e.config).revisionNames(other, e.revisions[0].Object["parentPatch"].(map[string]any), "")
 				if err != nil {
 					panic(err)
 				}
@@ -67,7 +67,7 @@ func editedCases() map[string]rolloutCase {
 			edit: func(e *env) {
 				for _, r := range e.revisions {
 					unlabel(r)
-					names, err := New(e.config).revisionNames(e.parent, r.Object["parentPatch"].(map[string]any))
+					names, err := New(e.config).revisionNames(e.parent, r.Object["parentPatch"].(map[string]any), "")
 					if err != nil {
 						panic(err)
 					}
@@ -90,7 +90,7 @@ func editedCases() map[string]rolloutCase {
 			reason: "Fields outside fieldPaths come from the present parent.", strategy: paused, revisions: []string{"v2: a b"}, children: "a=v2 b=v2 c=v1",
 			edit: func(e *env) {
 				patch := map[string]any{"spec": map[string]any{"template": map[string]any{"image": "v1"}, "names": []any{"c", "d"}, "none": nil}}
-				names, err := New(e.config).revisionNames(e.parent, patch)
+				names, err := New(e.config).revisionNames(e.parent, patch, "")
 				if err != nil {
 					panic(err)
 				}

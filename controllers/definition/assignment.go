@@ -106,9 +106,9 @@ func (a *assignment) differs(before *assignment, object *unstructured.Unstructur
 // assignmentOf returns an assignment with its programs: before, if it has these already.
 func (h *hooks) assignmentOf(of scriptrollout.Assignment, before *assignment) *assignment {
 	a := &assignment{Assignment: of}
-	a.stable = h.programsOf(a, before, of.Stable)
+	a.stable = h.assignedPrograms(a, before, of.Stable)
 	if of.Updated != "" {
-		a.updated = h.programsOf(a, before, of.Updated)
+		a.updated = h.assignedPrograms(a, before, of.Updated)
 	}
 	if before != nil && before.Equal(of) && before.loading == a.loading && before.problem == a.problem {
 		return before
@@ -116,8 +116,8 @@ func (h *hooks) assignmentOf(of scriptrollout.Assignment, before *assignment) *a
 	return a
 }
 
-// programsOf returns the programs of a revision. If it can't be had, they fail with the reason, and parents keep their children.
-func (h *hooks) programsOf(a, before *assignment, id string) parent.Programs {
+// assignedPrograms returns the programs of a revision. If it can't be had, they fail with the reason, and parents keep their children.
+func (h *hooks) assignedPrograms(a, before *assignment, id string) parent.Programs {
 	revision, err := h.tree.Revision(scripts.RevisionID(id))
 	switch {
 	case err == nil:
@@ -164,12 +164,12 @@ func scriptNames(named []v1alpha1.NamedHook) []string {
 	return names
 }
 
-// servingScripts returns the scripts that an edit is compared with: those of the stable revision, if there is one.
-func (h *hooks) servingScripts() map[string]engines.Program {
+// servingRevision returns the revision that an edit is compared with: the stable one, if there is one.
+func (h *hooks) servingRevision() *scripts.Revision {
 	if a := h.assigned.Load(); a != nil {
 		if stable, err := h.tree.Revision(scripts.RevisionID(a.Stable)); err == nil {
-			return stable.Programs
+			return stable
 		}
 	}
-	return h.tree.Current().Programs
+	return h.tree.Current()
 }

@@ -42,9 +42,10 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	}
 	return &Plan{
 		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings, unchecked: composites.Unchecked(),
+		rollsNoScripts: spec.WantsRollingScripts() && (!spec.RollsScripts() || !composites.Rolling()),
 		Config: parent.Config{
 			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,
-			Revisions: revisions, OwnRevisions: composites.OwnRevisions,
+			Revisions: revisions, OwnRevisions: composites.OwnRevisions, ScriptRevisions: composites.ScriptRevisions,
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
 				claim, err := composites.Claim(o)
 				return claim.Selector, err

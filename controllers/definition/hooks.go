@@ -46,7 +46,7 @@ type revisionPrograms struct {
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
 // their state changes. before is how the previous process left them.
 func (r *Reconciler) openHooks(
-	p *Plan, before former, preview scripts.PreviewFunc, retained func() []scripts.RevisionID, changed func(),
+	p *Plan, before former, preview scripts.PreviewFunc, inUse revisionsInUse, changed func(),
 ) (*hooks, error) {
 	h := &hooks{
 		scripts:  scriptNames(p.Hooks),
@@ -58,8 +58,7 @@ func (r *Reconciler) openHooks(
 		return nil, err
 	}
 	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
-	spec.Retained = retained
-	spec.Archive = r.archiveOf(p, spec)
+	spec.Archive, spec.Retained, spec.RetainedKnown = r.archiveOf(p, spec), inUse.ids, inUse.known
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit
 	}

@@ -69,12 +69,12 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
 	var self atomic.Pointer[instance]
-	h, err := r.openHooks(p, before, r.previewFor(s, &self), s.retainedRevisions, changed)
+	h, err := r.openHooks(p, before, r.previewFor(s, &self), revisionsInUse{s, &self}, changed)
 	if err != nil {
 		return nil, err
 	}
 	config := p.Config
-	config.Programs, config.Timeouts = h.programsFor, h.timeouts
+	config.Programs, config.ProgramsOf, config.Timeouts = h.programsFor, h.programsOf, h.timeouts
 	config.NotesSyncs = h.tree != nil && scriptrollout.IsManaged(p.Settings.ScriptRollout, storedStatus(s.object).ScriptRollout)
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod

@@ -42,6 +42,8 @@ type Plan struct {
 
 	// unchecked are the rules with a rolling update but without status checks.
 	unchecked []variant.ChildRule
+	// rollsNoScripts is set if edits of scripts are to be rolled out and can't be.
+	rollsNoScripts bool
 
 	// annotations are the warnings about the definition's annotations, which change without a new plan.
 	annotations []warning

@@ -13,6 +13,7 @@ const (
 	ReasonResourceNotFound     = reasonNotFound
 	WarningNoStatusSubresource = reasonNoStatusSubresource
 	WarningNoStatusChecks      = reasonNoStatusChecks
+	WarningNoScriptRollout     = reasonNoScriptRollout
 )
 
 // Warnings returns what a user should know about the spec and its resources, as the host reports it.

@@ -43,7 +43,13 @@ type PreviewSubject struct {
 	Limits *v1alpha1.ScriptPreview
 	// TrustDomain names who wrote the scripts, or the definition if its hooks are webhooks: those of one domain take turns.
 	TrustDomain string
+	// Revision and ServingRevision are the IDs of these, and ProgramsOf returns others, by which children were made.
+	Revision, ServingRevision scripts.RevisionID
+	ProgramsOf                ProgramsFunc
 }
+
+// ProgramsFunc returns the scripts of a revision, by hook, or why they can't be had now.
+type ProgramsFunc func(revision scripts.RevisionID) (map[string]engines.Program, error)
 
 // previewSync is how long a preview waits for the caches of resources that the earlier spec does not have.
 const previewSync = 5 * time.Second
@@ -59,13 +65,13 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 		if own == nil || serving == nil && own.hooks.tree.Current() != nil {
 			return scripts.Preview{Later: true} // What served last is about to run.
 		}
-		return r.previewOf(ctx, own, serving, revision.Programs, s.limits.Load(), revision.TrustDomain())
+		return r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
 	}
 }
 
-// previewOf previews what is to take over with the scripts of own, from serving, which may be nil.
+// previewOf previews what is to take over with a revision of the scripts of own, from serving. Both revision and serving may be nil.
 func (r *Reconciler) previewOf(
-	ctx context.Context, own, serving *instance, texts map[string]engines.Program, limits *v1alpha1.ScriptPreview, trustDomain string,
+	ctx context.Context, own, serving *instance, revision *scripts.Revision, limits *v1alpha1.ScriptPreview, trustDomain string,
 ) scripts.Preview {
 	switch {
 	case serving == nil:
@@ -79,14 +85,18 @@ func (r *Reconciler) previewOf(
 		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 	}
 	subject := PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, texts), Serving: serving.plan,
+		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, revision), Serving: serving.plan,
 		Parents: own.reconciler.Sampler, Limits: limits, TrustDomain: trustDomain,
 	}
-	var serves map[string]engines.Program
+	var serves *scripts.Revision
 	if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-		serves = serving.hooks.servingScripts()
+		serves = serving.hooks.servingRevision()
+		subject.ServingRevision = serves.ID
 	}
 	subject.ServingScripts = serving.hooks.previewable(serving.plan, serves)
+	if revision != nil {
+		subject.Revision, subject.ProgramsOf = revision.ID, own.hooks.scriptsBeside(revision, serves)
+	}
 	if own != serving {
 		subject.Resources = serving.reconciler.RelatedResources()
 	}

@@ -177,7 +177,8 @@ func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, s
 	ctx, cancel := context.WithTimeout(context.Background(), previewSync)
 	defer cancel()
 	if r.config.Previewer.Fails(ctx, PreviewSubject{
-		Plan: i.plan, Scripts: stable.Programs, Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) }, TrustDomain: stable.TrustDomain(),
+		Plan: i.plan, Scripts: i.hooks.previewable(i.plan, stable), Revision: stable.ID, ProgramsOf: i.hooks.scriptsBeside(stable),
+		Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) }, TrustDomain: stable.TrustDomain(),
 	}) {
 		health = scriptrollout.Well
 	}

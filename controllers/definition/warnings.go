@@ -19,6 +19,7 @@ const (
 	reasonParentResourceRemoved = "ParentResourceRemoved"
 	reasonNoStatusSubresource   = "NoStatusSubresource"
 	reasonNoStatusChecks        = "NoStatusChecks"
+	reasonNoScriptRollout       = "NoScriptRollout"
 	reasonRelatedNotDeclared    = "RelatedResourcesNotDeclared"
 	reasonRelatedNotServed      = "RelatedResourceNotServed"
 )
@@ -52,6 +53,10 @@ func (p *Plan) warnings() []warning {
 	var all []warning
 	if text := p.missingStatusSubresource(); text != "" {
 		all = append(all, warning{reasonNoStatusSubresource, text})
+	}
+	if p.rollsNoScripts {
+		all = append(all, warning{reasonNoScriptRollout, "parentResource.revisionHistory.scriptChanges: Rolling has no effect: " +
+			"it needs a sync hook that a script serves, and a kind of children with a rolling method: an edit reaches all children at once"})
 	}
 	for _, rule := range p.unchecked {
 		all = append(all, warning{reasonNoStatusChecks, fmt.Sprintf(

@@ -184,10 +184,10 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 }
 
 // previewable returns the programs that a preview may call: scripts that serve, and webhooks that have no side effects.
-func (h *hooks) previewable(plan *Plan, texts map[string]engines.Program) map[string]engines.Program {
-	all := maps.Clone(texts)
-	if all == nil {
-		all = map[string]engines.Program{}
+func (h *hooks) previewable(plan *Plan, revision *scripts.Revision) map[string]engines.Program {
+	all := map[string]engines.Program{}
+	if revision != nil {
+		maps.Copy(all, revision.Programs)
 	}
 	for _, named := range plan.Hooks {
 		name := string(named.Name)

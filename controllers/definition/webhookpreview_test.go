@@ -113,7 +113,8 @@ func TestPreviewable(t *testing.T) {
 			h := &hooks{webhooks: map[string]engines.Program{"sync": named{name: "webhook"}}}
 			plan := &Plan{Hooks: []v1alpha1.NamedHook{{Name: v1alpha1.SyncHook, Hook: &c.hook}}}
 			var got []string
-			for _, program := range slices.Collect(maps.Values(h.previewable(plan, map[string]engines.Program{"sync": named{name: "script"}}))) {
+			revision := &scripts.Revision{Programs: map[string]engines.Program{"sync": named{name: "script"}}}
+			for _, program := range slices.Collect(maps.Values(h.previewable(plan, revision))) {
 				got = append(got, program.(named).name)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -30,6 +30,9 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	if err != nil {
 		return variant.Desired{}, err
 	}
+	if err := p.findOldPrograms(calls); err != nil {
+		return variant.Desired{}, err
+	}
 	held := newHeldAnswers(calls, p.env.maxAnswerBytes())
 	var group errgroup.Group
 	group.SetLimit(max(p.env.Calls, 1))
@@ -106,9 +109,9 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 			err = &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("the engine panicked: %v: please report this as a bug of libretto", r)}
 		}
 	}()
-	program := p.programs.ByHook[call.Hook]
-	if program == nil {
-		return engines.Response{}, &engines.Error{Kind: engines.Invalid, Message: "the hook is not loaded"}
+	program, err := p.programOf(call)
+	if err != nil {
+		return engines.Response{}, err
 	}
 	timeout := p.config.Timeouts[call.Hook]
 	if timeout == 0 {

@@ -48,7 +48,7 @@ func (p *pass) observe(ctx context.Context) error {
 	p.claim = claim
 	p.observed = variant.Observed{
 		Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom,
-		Now: p.env.Clock.Now(), UpToDate: p.isUpToDate,
+		ScriptRevision: p.programs.Revision, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate,
 	}
 	created := p.pendingWrites.createdBy(p.parent.GetUID())
 	for i := range p.children {

@@ -23,6 +23,8 @@ type pass struct {
 	source   *parentSource
 	parent   *unstructured.Unstructured // updated by each write
 	programs Programs
+	// oldPrograms are those of other revisions of the scripts that calls name, by ID.
+	oldPrograms map[string]oldPrograms
 
 	// claim is the rule by which the parent owns children.
 	claim       variant.Claim

@@ -43,6 +43,8 @@ type Config struct {
 	// Revisions is the resource of ControllerRevisions, or nil if the definition rolls nothing
 	// out.
 	Revisions *discovery.Resource
+	// ScriptRevisions returns the IDs of the revisions of the scripts that ControllerRevisions name. Nil means that none does.
+	ScriptRevisions func(all []*unstructured.Unstructured) []string
 	// OwnRevisions filters a parent's ControllerRevisions for those of this definition, as other
 	// definitions may roll out its children too. Nil means all.
 	OwnRevisions func(all []*unstructured.Unstructured) []*unstructured.Unstructured
@@ -60,6 +62,9 @@ type Config struct {
 	// Programs returns the loaded programs for a parent. A pass calls it once, so that it never
 	// mixes two revisions.
 	Programs func(parent *unstructured.Unstructured) Programs
+	// ProgramsOf returns the programs of another revision of the scripts, for children that were made by it. While they are being loaded
+	// it returns ErrProgramsLoading, and the pass is postponed; any other error says why they can't be had. Nil means that there are no others.
+	ProgramsOf func(revision string) (Programs, error)
 	// NotesSyncs keeps how each parent was synced last, which a rollout of scripts goes by.
 	NotesSyncs bool
 	// Timeouts limit one call, by hook.

@@ -35,6 +35,8 @@ type Input struct {
 	Parents []*unstructured.Unstructured
 	// Programs answer the hooks.
 	Programs map[string]engines.Program
+	// Scripts names those that the programs are of, or is nil if there are no others.
+	Scripts *Scripts
 	// Existing returns an object that Objects lack, or nil if there is none. It is asked before one is created under that name.
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 	// Related returns what the customize hook selects, with the Namespaces if it goes by these.
@@ -48,6 +50,9 @@ type Input struct {
 	// Now is the time of the first pass. Each further one is a second later.
 	Now time.Time
 }
+
+// Scripts are the revisions of a definition's scripts.
+type Scripts = render.Scripts
 
 // Limits of what is waited for.
 const (
@@ -64,7 +69,7 @@ func Run(ctx context.Context, in Input) ([]*Outcome, error) {
 	clock := clocktesting.NewFakeClock(in.Now)
 	session, err := render.Run(ctx, render.Input{
 		Definition: in.Definition, Plan: in.Plan, Objects: in.Objects, Stored: true, Existing: in.Existing, Related: in.Related,
-		Resources: in.Resources, Programs: in.Programs, Clock: clock, RevisionNamespace: in.HostNamespace, Schemas: in.Schemas,
+		Resources: in.Resources, Programs: in.Programs, Scripts: in.Scripts, Clock: clock, RevisionNamespace: in.HostNamespace, Schemas: in.Schemas,
 		Log: logr.Discard(),
 	})
 	if err != nil {

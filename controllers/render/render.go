@@ -48,6 +48,8 @@ type Input struct {
 	Resources []memcluster.Resource
 	// Programs answer the definition's hooks.
 	Programs map[string]engines.Program
+	// Scripts names those that the programs are of, or is nil if there are no others.
+	Scripts *Scripts
 	// Clock is that of the cluster and of all passes.
 	Clock clock.WithTicker
 	// RevisionNamespace is the namespace of ControllerRevisions of cluster-scoped parents.
@@ -55,6 +57,14 @@ type Input struct {
 	// Schemas tell how lists are merged. Nil means by well-known field names.
 	Schemas *openapi.Source
 	Log     logr.Logger
+}
+
+// Scripts are the revisions of a definition's scripts.
+type Scripts struct {
+	// Revision is the ID of those that serve.
+	Revision string
+	// Others returns the programs of another revision, by which children were made, or why they can't be had.
+	Others func(revision string) (map[string]engines.Program, error)
 }
 
 // RefusedError is the error for a definition that is not accepted.
@@ -76,7 +86,7 @@ func Run(ctx context.Context, in Input) (*Session, error) {
 	resources := slices.Concat(memcluster.BuiltIn(), in.Resources)
 	s := &Session{
 		cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace, schemas: in.Schemas,
-		related: in.Related,
+		related: in.Related, scripts: in.Scripts,
 	}
 	put := s.cluster.Seed
 	if in.Stored {
@@ -164,6 +174,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	config.Variant = recordedVariant{Variant: config.Variant, desired: desired}
 	byHook := recordCalls(programs, calls)
 	config.Programs = func(*unstructured.Unstructured) parent.Programs { return parent.Programs{ByHook: maps.Clone(byHook)} }
+	s.withRevisions(&config, byHook, calls)
 	config.Changed = func() {}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{
@@ -189,6 +200,20 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 		return nil, fmt.Errorf("%s: %w", config.Definition, err)
 	}
 	return r, nil
+}
+
+// withRevisions makes the programs those of their revision, beside others.
+func (s *Session) withRevisions(config *parent.Config, byHook map[string]engines.Program, calls *recorded[HookCall]) {
+	if s.scripts == nil {
+		return
+	}
+	config.Programs = func(*unstructured.Unstructured) parent.Programs {
+		return parent.Programs{Revision: s.scripts.Revision, ByHook: maps.Clone(byHook)}
+	}
+	config.ProgramsOf = func(revision string) (parent.Programs, error) {
+		programs, err := s.scripts.Others(revision)
+		return parent.Programs{Revision: revision, ByHook: recordCalls(programs, calls)}, err
+	}
 }
 
 // environment returns that of a process with only this definition. It makes one write and one hook call at

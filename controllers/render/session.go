@@ -32,6 +32,7 @@ type Session struct {
 	revisions string
 	schemas   *openapi.Source
 	related   func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
+	scripts   *Scripts
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool

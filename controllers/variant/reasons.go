@@ -31,6 +31,8 @@ const (
 	ReasonResourceUnreadable = "ResourceUnreadable"
 	// ReasonRevisionInvalid is for a ControllerRevision that the host did not write as it is.
 	ReasonRevisionInvalid = "RevisionInvalid"
+	// ReasonScriptRevisionUnusable is for a ControllerRevision whose children were made by scripts that can't be called any more.
+	ReasonScriptRevisionUnusable = "ScriptRevisionUnusable"
 	// ReasonDeadlineExceeded is for a rolling update that has waited for longer than its deadline. It is also the reason of its condition.
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	// Reasons for children. A recreated one is deleted, and created by a later sync.

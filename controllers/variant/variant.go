@@ -64,6 +64,8 @@ type Observed struct {
 	// BuiltIn is set if no CustomResourceDefinition defines the parent's kind. Its status
 	// belongs to another controller: only the fields that a hook names are desired.
 	BuiltIn bool
+	// ScriptRevision is the ID of the revision of the scripts that answers the calls, or empty if it has none, as in offline commands.
+	ScriptRevision string
 	// Now is the time of the pass.
 	Now time.Time
 	// UpToDate reports whether applying desired leaves observed unchanged. Nil means that
@@ -81,8 +83,10 @@ type Call struct {
 	// revision. It is empty if there is only one.
 	Subject string
 	// Origin is the object that the call is about. If it has no ID, that is the parent.
-	Origin  engines.Origin
-	Request map[string]any
+	Origin engines.Origin
+	// ScriptRevision is the ID of another revision of the scripts that is to answer, or empty for Observed.ScriptRevision.
+	ScriptRevision string
+	Request        map[string]any
 	// Stamps are hashes of the fields of Request, by paths as in engines.ReadSet, or nil. An empty stamp matches nothing.
 	// Requests with stamps for the same hook and subject have the same fields. The last answer
 	// is reused if all fields that the program read have the same stamps.

@@ -36,6 +36,8 @@ type History struct {
 	Log      logr.Logger
 	// Retained returns the IDs of further revisions that are in use, whole or their first digits: Keep does not delete them. It may be nil.
 	Retained func() []string
+	// RetainedKnown reports whether Retained returns all of them by now: until then Keep deletes nothing. Nil means that it does.
+	RetainedKnown func() bool
 
 	entries map[string]entry      // by name; nil until it was listed
 	parts   map[string]storedPart // by name
@@ -253,6 +255,9 @@ func (h *History) check(
 
 // prune deletes the oldest of too many, but neither the one that serves nor what is retained.
 func (h *History) prune(ctx context.Context, serving string) error {
+	if h.RetainedKnown != nil && len(h.entries) > Limit && !h.RetainedKnown() {
+		return nil
+	}
 	used := map[string]bool{serving: true}
 	if h.Retained != nil && len(h.entries) > Limit {
 		for _, id := range h.Retained() {

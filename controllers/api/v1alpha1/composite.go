@@ -148,6 +148,18 @@ func (s *CompositeControllerSpec) RevisionFields() []string {
 	return []string{"spec"}
 }
 
+// RollsScripts reports whether an edit of the scripts is rolled out like a change of those fields. What a webhook answers
+// has no revision.
+func (s *CompositeControllerSpec) RollsScripts() bool {
+	return s.WantsRollingScripts() && s.Hooks != nil && s.Hooks.Sync != nil && s.Hooks.Sync.Serving() == ScriptBackend
+}
+
+// WantsRollingScripts reports whether the spec says that edits of the scripts are rolled out.
+func (s *CompositeControllerSpec) WantsRollingScripts() bool {
+	history := s.ParentResource.RevisionHistory
+	return history != nil && history.ScriptChanges == RollingScriptChanges
+}
+
 // RevisionLimit returns how many old revisions of a parent are kept.
 func (s *CompositeControllerSpec) RevisionLimit() int {
 	if s.RevisionHistoryLimit == nil {

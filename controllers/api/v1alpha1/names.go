@@ -7,7 +7,7 @@ import (
 )
 
 // Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation,
-// ApprovedRevisionAnnotation and CompositeLabel are
+// ApprovedRevisionAnnotation, ScriptRevisionAnnotation and CompositeLabel are
 // metacontroller's (section 0 of the specification), so that its objects are found again.
 const (
 	// ApprovedRevisionAnnotation is on a definition, or on a ConfigMap of its scripts. Its value is the ID of a revision of the scripts, in
@@ -28,6 +28,9 @@ const (
 	DecoratorAnnotation = GroupName + "/decorator-controller"
 	// LogLevelAnnotation is on a definition. Its value is the verbosity of the host's log about it, from 0 to 4.
 	LogLevelAnnotation = GroupName + "/log-level"
+	// ScriptRevisionAnnotation holds the whole ID of the revision of the scripts that the children of a ControllerRevision
+	// were made by, if the definition has scriptChanges: Rolling.
+	ScriptRevisionAnnotation = GroupName + "/script-revision"
 	// MapAnnotation marks an output with the name of its MapController.
 	MapAnnotation = GroupName + "/map-controller"
 	// MapKey is on every output of a MapController: the label holds a hash of

@@ -9,8 +9,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // errUnknown is why nothing can be told of a parent.
@@ -55,6 +57,18 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 		}
 	}
 	return all
+}
+
+// scripts returns the revision of the scripts that are called, and others by which children were made. It returns nil if nothing
+// tells which those are.
+func (c *calls) scripts(plan *definition.Plan, revision scripts.RevisionID, others definition.ProgramsFunc) *preview.Scripts {
+	if revision == "" || others == nil {
+		return nil
+	}
+	return &preview.Scripts{Revision: string(revision), Others: func(id string) (map[string]engines.Program, error) {
+		texts, err := others(scripts.RevisionID(id))
+		return c.programs(plan, texts), err
+	}}
 }
 
 // background is a script, or a webhook, that is called in the background.

@@ -150,7 +150,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*batch, error
 	if r.Serving == nil || !r.rule.isHarm(b) {
 		return b, nil
 	}
-	before, err := r.pass(ctx, sample, r.Serving, r.ServingScripts, b.harmed(func(object *unstructured.Unstructured) bool {
+	before, err := r.pass(ctx, sample, r.Serving, r.ServingScripts, r.ServingRevision, b.harmed(func(object *unstructured.Unstructured) bool {
 		return isParent(r.Serving, object)
 	}), time.Now().Add(sampleTime))
 	if ctx.Err() != nil {
@@ -166,7 +166,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*batch, error
 // outcomes returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
 // that were not made because of it.
 func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.Outcome, error) {
-	outcomes, err := r.pass(ctx, sample, r.Plan, r.Scripts, sample.Parents, r.until)
+	outcomes, err := r.pass(ctx, sample, r.Plan, r.Scripts, r.Revision, sample.Parents, r.until)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 	if len(late) == 0 {
 		return outcomes, nil
 	}
-	again, err := r.pass(ctx, sample, r.Plan, r.Scripts, append(unmade, late...), time.Now().Add(sampleTime))
+	again, err := r.pass(ctx, sample, r.Plan, r.Scripts, r.Revision, append(unmade, late...), time.Now().Add(sampleTime))
 	for _, o := range again {
 		if i := at[o.Parent]; !isLate(outcomes[i].Err) || !isUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
 			outcomes[i] = o // A call that is not made again, for what it has cost, says nothing new.
@@ -207,7 +207,7 @@ func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
 
 // pass makes one pass over some parents of the sample, in this order.
 func (r *run) pass(
-	ctx context.Context, sample *parent.Sample, plan *definition.Plan, texts map[string]engines.Program,
+	ctx context.Context, sample *parent.Sample, plan *definition.Plan, texts map[string]engines.Program, revision scripts.RevisionID,
 	parents []*unstructured.Unstructured, until time.Time,
 ) ([]*preview.Outcome, error) {
 	if len(parents) == 0 {
@@ -218,11 +218,13 @@ func (r *run) pass(
 	for _, object := range copied.Parents {
 		copies[object.GetUID()] = object
 	}
+	calls := &calls{ctx: ctx, until: until}
 	in := preview.Input{
 		Base: &stage.Base{
 			Plan: plan, HostNamespace: r.namespace, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
-		Objects: copied.Objects, Programs: (&calls{ctx: ctx, until: until}).programs(plan, texts), Passes: 1, OnlyDestroyed: true, Now: time.Now(),
+		Objects: copied.Objects, Programs: calls.programs(plan, texts), Scripts: calls.scripts(plan, revision, r.ProgramsOf),
+		Passes: 1, OnlyDestroyed: true, Now: time.Now(),
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			object, cached, err := copied.Existing(resource.Resource, name)
 			return object, unknownUnless(cached, err, resource.GroupResource().String())

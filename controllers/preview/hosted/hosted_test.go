@@ -31,7 +31,7 @@ kind: CompositeController
 metadata: {name: boxes}
 spec:
   generateSelector: true
-  parentResource: {apiVersion: example.com/v1, resource: boxes}
+  parentResource: {apiVersion: example.com/v1, resource: boxes, revisionHistory: {scriptChanges: Rolling}}
   childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: METHOD}}, {apiVersion: v1, resource: secrets}]
   hooks:
     sync: {SYNC}
@@ -136,7 +136,7 @@ func settledOf(
 	}
 	in := render.Input{
 		Definition: base.Definition, Plan: base.Plan, Resources: []memcluster.Resource{box}, Programs: serving, Schemas: base.Schemas,
-		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
+		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(), Scripts: &render.Scripts{Revision: servingID},
 	}
 	in.Objects = objects
 	session, err := render.Run(t.Context(), in)

@@ -34,6 +34,8 @@ type parent struct {
 	name                    string
 	parentScope, childScope scope
 	spec                    spec
+	// text is the letter of the text in force.
+	text string
 	// legacy parents have revisions that metacontroller made.
 	legacy bool
 }

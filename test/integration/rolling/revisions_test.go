@@ -39,6 +39,9 @@ func (c *parent) revisionName(patch map[string]any) string {
 	if !c.legacy {
 		text = append(text, c.label()...)
 	}
+	if c.rollingScripts && !c.legacy {
+		text = append(text, "@"+c.scriptRevision()...)
+	}
 	hash := sha1.Sum(append([]byte(c.live().GetUID()), text...)) // #nosec G401 -- the same.
 	return fmt.Sprintf("%s.%s-%x", c.parentScope.resource.Resource, c.Group, hash)
 }

@@ -125,9 +125,14 @@ type settings struct {
 	templateOnly bool
 	// strategy and spec are further fields of the update strategy and the spec, in YAML's flow style.
 	strategy, spec string
+	// rollingScripts puts the script into a ConfigMap, whose edits are rolled out.
+	rollingScripts bool
 }
 
 func (s settings) history() string {
+	if s.rollingScripts {
+		return "revisionHistory: {scriptChanges: Rolling}"
+	}
 	if s.templateOnly {
 		return "revisionHistory: {fieldPaths: [spec.template]}"
 	}
@@ -161,11 +166,19 @@ spec: {
   parentResource: {apiVersion: %[2]s/v1, resource: %[3]s, labelSelector: {matchLabels: {cell: %[4]s}}, %[5]s},
   childResources: [{apiVersion: %[2]s/v1, resource: %[6]s, applyStrategy: %[11]s, updateStrategy: {
     method: %[7]s, statusChecks: {conditions: [{type: Ready, status: "True"}]}, %[8]s}}],
-  hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %[9]s}}},
+  hooks: {sync: {version: v2, script: {%[9]s}}},
   %[10]s
 }`, d.name, d.Group, d.Resource(d.parentKind()).Resource, d.suffix, d.history(),
-		d.Resource(d.childKind()).Resource, d.method, strategy, env.Quote(script(d.Env, d.cell)), d.settings.spec, d.cell.strategy()))
+		d.Resource(d.childKind()).Resource, d.method, strategy, d.scriptField(), d.settings.spec, d.cell.strategy()))
 	d.WaitForCondition(d.name, "Ready", "True")
+}
+
+// scriptField returns where the script of the hook is.
+func (d *definition) scriptField() string {
+	if d.rollingScripts {
+		return "path: sync.js"
+	}
+	return "engine: JavaScript, inline: " + env.Quote(script(d.Env, d.cell))
 }
 
 // in returns the same definition for a subtest.
