@@ -277,6 +277,17 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	return c, true
 }
 
+// inScriptsReady returns the condition ScriptsReady, with what a rollout makes of scripts that have loaded: kubectl get shows its reason.
+func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.Condition) metav1.Condition {
+	if c.Reason != "Loaded" {
+		return c
+	}
+	if rollout, known := v.condition(object, ""); known && rollout.Reason != "Serving" {
+		c.Reason, c.Message = rollout.Reason, "the scripts have loaded; "+rollout.Message
+	}
+	return c
+}
+
 // sendRolloutEvents emits an event if the condition Progressing says something else of a rollout.
 func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, v statusView, before string) string {
 	c := meta.FindStatusCondition(v.conditions, v1alpha1.ConditionProgressing)

@@ -63,7 +63,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
 	v.held = heldMessage(s, v.problems, v.revision)
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems, v.held)}
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, scriptsCondition(newest, v.problems, v.held))}
 	if c, known := rollout.condition(s.object, managersOf(v.objects)); known && v.held == "" {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {

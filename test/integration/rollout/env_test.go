@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -176,8 +175,8 @@ type recorder struct {
 func (s *scene) record() *recorder {
 	s.T.Helper()
 	r := &recorder{values: map[string][]string{}, seen: make(chan string, 1000)}
-	s.watch(env.ConfigMaps, s.In(env.ConfigMaps), func(kind watch.EventType, object *unstructured.Unstructured) { r.child(kind, object) })
-	s.watch(env.Definitions(v1alpha1.CompositeControllerKind), s.ClusterScope().In(env.Definitions(v1alpha1.CompositeControllerKind)),
+	s.watch(s.In(env.ConfigMaps), func(kind watch.EventType, object *unstructured.Unstructured) { r.child(kind, object) })
+	s.watch(s.ClusterScope().In(env.Definitions(v1alpha1.CompositeControllerKind)),
 		func(_ watch.EventType, object *unstructured.Unstructured) {
 			if object.GetName() == s.definition {
 				r.state(statusOf(s.T, object).ScriptRollout)
@@ -191,7 +190,7 @@ type watcher interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-func (s *scene) watch(_ schema.GroupVersionResource, in watcher, do func(watch.EventType, *unstructured.Unstructured)) {
+func (s *scene) watch(in watcher, do func(watch.EventType, *unstructured.Unstructured)) {
 	s.T.Helper()
 	stream, err := in.Watch(s.T.Context(), metav1.ListOptions{})
 	s.NoError(err)

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -25,6 +26,9 @@ func TestSteps(t *testing.T) {
 	state := s.rollout()
 	if *state.Parents != 2 || *state.UpdatedParents != 2 || state.StableRevision != before || state.UpdatedRevision == before {
 		t.Errorf("after the first step: %s", s.describe())
+	}
+	if text := s.Kubectl("get", "compositecontroller", s.definition); !strings.Contains(text, "RollingOut") {
+		t.Errorf("kubectl get says nothing of it:\n%s", text)
 	}
 	if revision := s.status().ScriptRevisionHash; revision != before {
 		t.Errorf("the status says that %s serves, want the stable revision %s", revision, before)

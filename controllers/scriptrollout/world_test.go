@@ -1,0 +1,166 @@
+package scriptrollout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+)
+
+// world is a definition, its parents and what a host does with them.
+type world struct {
+	spec     *v1alpha1.ScriptRollout
+	state    State
+	target   string
+	approved string
+	parents  map[string]*box
+	now      time.Time
+	after    time.Duration
+	// log has each state that was stored.
+	log []string
+}
+
+// box is a parent.
+type box struct {
+	labels   map[string]string
+	revision string
+	// fails has the revisions that it fails with, and unready those with which its children are not ready.
+	fails, unready map[string]bool
+}
+
+func newWorld(parents int, steps ...v1alpha1.ScriptRolloutStep) *world {
+	w := &world{
+		spec: &v1alpha1.ScriptRollout{Steps: steps}, state: State{StableRevision: "A", Phase: v1alpha1.ScriptsComplete},
+		target: "A", parents: map[string]*box{}, now: time.Unix(1000, 0),
+	}
+	for i := range parents {
+		w.add(fmt.Sprintf("b%02d", i), "A")
+	}
+	return w
+}
+
+func (w *world) add(name, revision string) {
+	w.parents[name] = &box{labels: map[string]string{}, revision: revision, fails: map[string]bool{}, unready: map[string]bool{}}
+}
+
+func (w *world) parent(name string) Parent {
+	b := w.parents[name]
+	p := Parent{Name: name, Member: Member{HashOf(types.UID(name)), b.labels}, Revision: b.revision, Health: Well}
+	switch {
+	case b.fails[b.revision]:
+		p.Health, p.Message = Failing, "HookFailed: sync.js:3:9: no"
+	case b.unready[b.revision]:
+		p.Health, p.Message = Unready, "ConfigMap x is not ready"
+	}
+	return p
+}
+
+func (w *world) input() Input {
+	in := Input{Spec: w.spec, State: w.state, Target: w.target, Approved: w.approved == w.target, Now: w.now}
+	if w.spec != nil {
+		in.Pinned = w.spec.Revision
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.parents)) {
+		in.Parents = append(in.Parents, w.parent(name))
+	}
+	return in
+}
+
+// decide stores the next state, and reports whether it is another.
+func (w *world) decide() bool {
+	r := Next(w.input())
+	w.after = r.After
+	changed := !cmp.Equal(w.state, r.State)
+	w.state = r.State
+	if line := w.String(); len(w.log) == 0 || w.log[len(w.log)-1] != line {
+		w.log = append(w.log, line)
+	}
+	return changed
+}
+
+// sync syncs all parents by what is stored.
+func (w *world) sync() {
+	a := AssignmentOf(w.spec, &w.state)
+	for name, b := range w.parents {
+		if b.revision = a.RevisionOf(w.parent(name).Member); !IsManaged(w.spec, &w.state) {
+			b.revision = w.target
+		}
+	}
+}
+
+// settle decides and syncs until nothing changes.
+func (w *world) settle(t *testing.T) {
+	t.Helper()
+	for range 100 {
+		changed := w.decide()
+		if w.sync(); !changed {
+			return
+		}
+	}
+	t.Fatalf("it never ends:\n%s", strings.Join(w.log, "\n"))
+}
+
+func (w *world) by(revision string) int {
+	count := 0
+	for _, b := range w.parents {
+		if b.revision == revision {
+			count++
+		}
+	}
+	return count
+}
+
+// String returns the state without times and bounds.
+func (w *world) String() string {
+	s := w.state
+	text := fmt.Sprintf("%s %s", s.Phase, s.StableRevision)
+	if s.UpdatedRevision != "" {
+		text += fmt.Sprintf("->%s step %d of %d, %d parents", s.UpdatedRevision, *s.Step, *s.Steps, *s.Parents)
+	}
+	if s.FailedRevision != "" {
+		text += " failed " + s.FailedRevision
+	}
+	if s.PausedAt != nil {
+		text += " pause"
+	}
+	if s.Message != "" {
+		text += ": " + s.Message
+	}
+	return text
+}
+
+func number(n int, pause int32) v1alpha1.ScriptRolloutStep {
+	return v1alpha1.ScriptRolloutStep{Parents: ptr.To(intstr.FromInt32(int32(n))), PauseSeconds: &pause}
+}
+
+func percent(text string) v1alpha1.ScriptRolloutStep {
+	return v1alpha1.ScriptRolloutStep{Parents: ptr.To(intstr.FromString(text))}
+}
+
+func canaries() v1alpha1.ScriptRolloutStep {
+	return v1alpha1.ScriptRolloutStep{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "canary"}}}
+}
+
+// lowest returns the parents in the order in which steps take them.
+func (w *world) lowest() []string {
+	return slices.SortedFunc(maps.Keys(w.parents), func(a, b string) int {
+		return int(int64(HashOf(types.UID(a))) - int64(HashOf(types.UID(b))))
+	})
+}
+
+func edit(target string) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		w.target = target
+		w.settle(t)
+	}
+}
