@@ -29,8 +29,8 @@ func TestRollingPreview(t *testing.T) {
 			next:   making("2", three), want: scripts.Preview{Summary: "previewed on 4 of 4 parents", Destroys: true},
 		},
 		"an old text that is gone": {
-			reason: "Children stay as they are until their turn.", others: func(scripts.RevisionID) (map[string]engines.Program, error) { return nil, gone },
-			next: making("2", three), want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+			reason: "One moves; the others stay as they are until their turn.", others: func(scripts.RevisionID) (map[string]engines.Program, error) { return nil, gone },
+			next: making("2", three), want: scripts.Preview{Summary: "previewed on 4 of 4 parents", Destroys: true},
 		},
 		"deleted": {
 			reason: "What is not wanted any more goes at once.",
