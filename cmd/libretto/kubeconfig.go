@@ -30,7 +30,9 @@ func clusterConfig(w process, o *options) (*rest.Config, configSource, error) {
 		return nil, from, err
 	}
 	config.QPS, config.Burst, config.UserAgent = o.kubeAPIQPS, o.kubeAPIBurst, userAgent()
-	config.Impersonate = rest.ImpersonationConfig{UserName: o.asUser, Groups: o.asGroups}
+	if o.asUser != "" || len(o.asGroups) > 0 { // Otherwise the kubeconfig may say whom to impersonate.
+		config.Impersonate = rest.ImpersonationConfig{UserName: o.asUser, Groups: o.asGroups}
+	}
 	return config, from, nil
 }
 

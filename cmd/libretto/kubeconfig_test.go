@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/rest"
 )
 
 func TestClusterConfig(t *testing.T) {
@@ -58,6 +62,37 @@ func TestClusterConfig(t *testing.T) {
 			}
 			if got := config.Host + " " + from.context + " " + filepath.Base(from.file); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestImpersonation checks whom commands act as: those of the flags, else whom the kubeconfig says.
+func TestImpersonation(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	text := `{"apiVersion": "v1", "kind": "Config", "current-context": "one", "contexts": [{"name": "one", "context": {"cluster": "one", "user": "one"}}],
+		"clusters": [{"name": "one", "cluster": {"server": "https://one.example"}}], "users": [{"name": "one", "user": {"as": "alice", "as-groups": ["staff"]}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		reason string
+		user   string
+		groups []string
+		want   rest.ImpersonationConfig
+	}{
+		"kubeconfig": {"A host may run as a user of its kubeconfig.", "", nil, rest.ImpersonationConfig{UserName: "alice", Groups: []string{"staff"}}},
+		"flag":       {"The flags are asked first, with their groups alone.", "bob", nil, rest.ImpersonationConfig{UserName: "bob"}},
+		"groups":     {"Both may be given.", "bob", []string{"admins"}, rest.ImpersonationConfig{UserName: "bob", Groups: []string{"admins"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &options{kubeconfig: kubeconfig, asUser: c.user, asGroups: c.groups}
+			config, _, err := clusterConfig(process{getenv: func(string) string { return "" }}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, config.Impersonate, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 			}
 		})
 	}
