@@ -99,7 +99,9 @@ func start(tb testing.TB, text string, server dynamic.Interface, hooks map[strin
 	e := &testEnv{}
 	e.server, _ = server.(*apiServer)
 	config := plan.Config
-	config.Programs = func(*unstructured.Unstructured) parent.Programs { return parent.Programs{Revision: e.revision, ByHook: hooks} }
+	config.Programs = func(*unstructured.Unstructured) parent.Programs {
+		return parent.Programs{Revision: e.revision, ByHook: hooks}
+	}
 	config.Changed = func() {}
 	ctx, cancel := context.WithCancel(context.Background())
 	reconciler, err := parent.New(config, parent.Environment{
