@@ -16,6 +16,8 @@ var (
 	}
 	// missingLetter is valid, and wants no Pods.
 	missingLetter = edit{old: `wantedOrdinals(pods, set.spec.replicas)`, new: `wantedOrdinals(pods, set.spec.replica)`}
+	// refusedLabel is valid, and the API server refuses the Pods. It is an edit of leaderEdit.
+	refusedLabel = edit{old: `role: "leader"`, new: `role: "the leader"`}
 	// missingParenthesis makes a script invalid.
 	missingParenthesis = edit{old: `const name = podName(set, ordinal);`, new: `const name = podName(set, ordinal;`}
 )

@@ -126,9 +126,14 @@ func (d *demo) steps() []steps.Step {
 			Run:   d.repairScript,
 		},
 		{
-			Title: "An edit that would delete all Pods",
-			Why:   "A letter gets lost. This text loads, so it is tried on a copy of what is there, before it may run.",
+			Title: "A harmful edit is held",
+			Why:   "A letter gets lost, and no Pod would be wanted. This text loads, so it is tried on a copy of what is there first.",
 			Run:   d.holdScript,
+		},
+		{
+			Title: "A rollout turns back",
+			Why:   "A label that the API server refuses: no copy shows that. With spec.scriptRollout a canary gets the edit first.",
+			Run:   d.rollBackScript,
 		},
 	}
 }
