@@ -204,7 +204,7 @@ func (d *Definition) managerNotes() []string {
 		if entry.Subresource != "" || entry.Manager == FieldManager || entry.FieldsV1 == nil {
 			continue
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			continue // The API server wrote it; without it a note has a name less.
 		}
 		if _, writesSpec := fields["f:spec"]; writesSpec && !slices.Contains(managers, entry.Manager) {

@@ -47,7 +47,7 @@ func (o *object) set(obj metav1.Object) {
 func managerOf(fields []metav1.ManagedFieldsEntry) string {
 	var last metav1.ManagedFieldsEntry
 	for _, entry := range fields {
-		writesData := entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:data"`))
+		writesData := entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:data"`))
 		if writesData && (last.Manager == "" || entry.Time != nil && (last.Time == nil || last.Time.Before(entry.Time))) {
 			last = entry
 		}
