@@ -16,8 +16,8 @@ var (
 	}
 	// missingLetter is valid, and wants no Pods.
 	missingLetter = edit{old: `wantedOrdinals(pods, set.spec.replicas)`, new: `wantedOrdinals(pods, set.spec.replica)`}
-	// refusedLabel is valid, and the API server refuses the Pods. It is an edit of leaderEdit.
-	refusedLabel = edit{old: `role: "leader"`, new: `role: "the leader"`}
+	// hostNetwork is valid, and Pod Security Admission refuses the first Pod.
+	hostNetwork = edit{old: `hostname: name,`, new: `hostname: name, ...(ordinal === 0 && { hostNetwork: true }),`}
 	// missingParenthesis makes a script invalid.
 	missingParenthesis = edit{old: `const name = podName(set, ordinal);`, new: `const name = podName(set, ordinal;`}
 )

@@ -36,12 +36,12 @@ func TestScriptEdits(t *testing.T) {
 	if err := compile(t, led); err != nil {
 		t.Errorf("the edited script does not load: %v", err)
 	}
-	refused, err := refusedLabel.apply(led)
+	refused, err := hostNetwork.apply(led)
 	if err != nil {
-		t.Fatalf("refusedLabel: %v", err)
+		t.Fatalf("hostNetwork: %v", err)
 	}
 	if err := compile(t, refused); err != nil {
-		t.Errorf("the script with the refused label does not load: %v", err)
+		t.Errorf("the script with the refused field does not load: %v", err)
 	}
 	harmful, err := missingLetter.apply(led)
 	if err != nil {

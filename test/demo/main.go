@@ -132,7 +132,7 @@ func (d *demo) steps() []steps.Step {
 		},
 		{
 			Title: "A rollout turns back",
-			Why:   "A label that the API server refuses: no copy shows that. With spec.scriptRollout a canary gets the edit first.",
+			Why:   "A field that a policy of the cluster forbids: no copy shows that. With spec.scriptRollout a canary gets the edit first.",
 			Run:   d.rollBackScript,
 		},
 	}

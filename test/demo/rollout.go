@@ -34,6 +34,8 @@ spec:
       containers:
       - {name: nginx, image: "nginx:1.29-alpine"}
 `
+	// baseline is a policy of the cluster: no Pod of the namespace gets the network of its node.
+	baseline = "pod-security.kubernetes.io/enforce=baseline"
 	// canaryFirst is what the definition is to say of rollouts.
 	canaryFirst = `{"spec": {"scriptRollout": {"steps": [{"selector": {"matchLabels": {"tier": "canary"}}}]}}}`
 )
@@ -43,13 +45,16 @@ func (d *demo) rollBackScript(ctx context.Context) error {
 	if err := d.createCanary(ctx); err != nil {
 		return err
 	}
+	if err := d.Kubectl().Run(ctx, "label", "namespace", demoNamespace, baseline); err != nil {
+		return err
+	}
 	if err := d.Kubectl().Run(ctx, "patch", "compositecontroller", controllerName, "--type=merge", "-p", canaryFirst); err != nil {
 		return err
 	}
 	if err := d.Await(ctx, "one revision serves both CatSets", rolloutComplete); err != nil {
 		return err
 	}
-	refused, err := refusedLabel.apply(d.script)
+	refused, err := hostNetwork.apply(d.script)
 	if err != nil {
 		return err
 	}
