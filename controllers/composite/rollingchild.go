@@ -118,10 +118,13 @@ func (v *Variant) setVersions(
 	return versions
 }
 
-// compareVersions sets isUpdated and isCurrent. It skips the check if all children are of the
-// update revision.
+// compareVersions sets isUpdated and isCurrent. If all children are of the update revision it compares nothing, as none waits for
+// another: an existing child counts as updated, since the same reconcile writes it if it is not.
 func compareVersions(children []*rollingChild, update *revision, upToDate upToDateFunc) error {
 	if !slices.ContainsFunc(children, func(c *rollingChild) bool { return c.revision != update }) {
+		for _, c := range children {
+			c.isUpdated = c.observed != nil
+		}
 		return nil
 	}
 	if upToDate == nil {
