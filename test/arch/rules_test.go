@@ -133,12 +133,15 @@ var rules = []rule{
 		"controllers/api/...", "controllers/variant", "controllers/parent", "controllers/render", "controllers/render/memcluster", "controllers/render/stage",
 		"engines", "apply/...", "runtime/controller",
 	}, why: "it tells what a definition would do with objects that its caller has read: from a cluster or from caches"},
+	{packages: "controllers/preview/hold", imports: []string{"controllers/api/...", "controllers/preview", "engines", "apply/..."}, excludes: clients,
+		why: "it is the one rule by which hosts hold edits and commands tell that they will: it knows neither caches nor clusters"},
 	{packages: "controllers/preview/live", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/manifest/...", "controllers/render/memcluster",
-		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
+		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/preview/hold", "controllers/manifest/...", "controllers/render/memcluster",
+		"controllers/render/schema", "controllers/render/stage", "controllers/scriptrollout", "engines", "scripts", "scripts/archive", "apply/...",
+		"runtime/discovery",
 	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
 	{packages: "controllers/preview/hosted", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/render/memcluster",
+		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/preview/hold", "controllers/render/memcluster",
 		"controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
 	}, inTests: append([]string{"controllers/render", "runtime/informer"}, realHooks...), excludes: clients,
 		why: "it previews from the caches of a host, which hands it objects: it makes no request"},

@@ -10,28 +10,18 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// errUnknown is why nothing can be told of a parent.
-var errUnknown = errors.New("not previewed")
-
-// unmadeError is why a call is not made. It is errUnknown.
-type unmadeError string
-
+// Why calls are not made.
 const (
-	errLate    unmadeError = "the calls for other parents took too long, or too much memory"
-	errTime    unmadeError = "the preview takes too long"
-	errWebhook unmadeError = "a webhook answers, which previews call only with sideEffects: None"
-	errRefused unmadeError = "the server asked to be called later"
+	errTime    hold.UnmadeError = "the preview takes too long"
+	errWebhook hold.UnmadeError = "a webhook answers, which previews call only with sideEffects: None"
+	errRefused hold.UnmadeError = "the server asked to be called later"
 )
-
-func (e unmadeError) Error() string { return string(e) }
-
-// Is reports whether the target is errUnknown.
-func (e unmadeError) Is(target error) bool { return target == errUnknown }
 
 // calls are those of one pass over some parents.
 type calls struct {
@@ -86,11 +76,11 @@ const maxAttempts = 3
 func (b background) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	switch {
 	case b.calls.late.Load():
-		return engines.Response{}, unmade(errLate)
+		return engines.Response{}, unmade(hold.ErrLate)
 	case time.Now().After(b.calls.until):
 		return engines.Response{}, unmade(errTime)
 	case b.calls.bytes.Load() > maxBytes:
-		return engines.Response{}, unmade(unmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
+		return engines.Response{}, unmade(hold.UnmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
 	}
 	call.Background = true
 	deadline, limited := ctx.Deadline()
@@ -100,7 +90,7 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 		response, err = b.again(call, timeout)
 	}
 	b.calls.bytes.Add(int64(jsonvalue.Size(response.Body, maxBytes)))
-	if isLate(err) {
+	if hold.IsLate(err) {
 		b.calls.late.Store(true)
 	}
 	var e *engines.Error
@@ -117,12 +107,6 @@ func (b background) again(call engines.Call, timeout time.Duration) (engines.Res
 	return b.Program.Run(ctx, call)
 }
 
-// isLate reports whether a call has taken too long or too much, by its own fault.
-func isLate(err error) bool {
-	kind := engines.KindOf(err)
-	return err != nil && !isUnknown(err) && (kind == engines.Timeout || kind == engines.Exhausted)
-}
-
 // uncalled is a hook that a webhook answers.
 type uncalled struct{ engines.ProgramBase }
 
@@ -132,11 +116,6 @@ func (uncalled) Run(context.Context, engines.Call) (engines.Response, error) {
 }
 
 // unmade returns the error of a call that is not made.
-func unmade(why unmadeError) error {
+func unmade(why hold.UnmadeError) error {
 	return &engines.Error{Kind: engines.Failed, Message: why.Error(), Err: why}
-}
-
-// isUnknown reports whether an error says nothing about the scripts.
-func isUnknown(err error) bool {
-	return errors.Is(err, errUnknown) || errors.Is(err, engines.ErrNoWorker) || errors.Is(err, engines.ErrBackoff)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -38,7 +39,7 @@ const (
 	// maxLate is how many parents are told with calls that take too long. No more are made then.
 	maxLate = 3
 	// batchSize is the size of the sample, and how many of all parents are previewed in one go.
-	batchSize = 100
+	batchSize = hold.SampleSize
 )
 
 var errSlots = errors.New("the previews of other scripts have not ended")
@@ -59,40 +60,50 @@ func New(namespace string, schemas *openapi.Source) *Previewer {
 // Preview makes one pass over each parent of a sample, or over all parents if there are limits for them, with the new scripts. If these
 // would do harm, a second one with those that serve tells which of it is theirs.
 func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubject) scripts.Preview {
-	var held rule = sampleRule{}
-	most := sampleTime
+	rule, most := hold.RuleOf(subject.Limits), sampleTime
 	if limits := subject.Limits; limits != nil {
 		if *limits == (v1alpha1.ScriptPreview{}) {
 			return scripts.Preview{Summary: "it was not previewed: spec.scriptRollout.preview has no limit"}
 		}
-		held, most = limitRule{limits}, allTime
+		most = allTime
 	}
-	r := &run{Previewer: p, PreviewSubject: subject, rule: held, findings: newFindings()}
+	r := &run{Previewer: p, PreviewSubject: subject, rule: rule, findings: hold.NewFindings()}
 	for first := true; ; first = false {
 		more, err := r.next(ctx, first, most)
 		switch {
-		case err != nil && r.findings.known == 0:
-			return scripts.Preview{Unknown: r.findings.unknown + r.left(), Summary: fmt.Sprintf("it was not previewed: %v", err)}
+		case err != nil && r.findings.Known == 0:
+			return scripts.Preview{Unknown: r.findings.Unknown + r.left(), Summary: fmt.Sprintf("it was not previewed: %v", err)}
 		case err != nil:
-			r.findings.addUnmade(r.left(), err)
+			r.findings.AddUnmade(r.left(), err)
 		}
 		switch {
 		case err == nil && more:
-		case r.findings.total == 0:
+		case r.findings.Total == 0:
 			return scripts.Preview{} // There are no parents.
 		default:
-			return r.findings.preview(held)
+			return r.told()
 		}
 	}
+}
+
+// told returns what is to be told of the findings.
+func (r *run) told() scripts.Preview {
+	f := r.findings
+	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Summary: f.Summary()}
+	p.Destroys = p.Held == "" && f.Destroys()
+	if p.Held != "" && f.Unknown > 0 {
+		p.Held += "; " + p.Summary
+	}
+	return p
 }
 
 // run is one preview.
 type run struct {
 	*Previewer
 	definition.PreviewSubject
-	rule     rule
+	rule     hold.Rule
 	sampler  *parent.Sampler
-	findings findings
+	findings *hold.Findings
 	// until is when no more calls of the new text are made.
 	until time.Time
 }
@@ -115,51 +126,50 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 	if first {
 		r.sampler, r.until = r.Parents(), time.Now().Add(most)
 	}
-	f := &r.findings
+	f := r.findings
 	sample := r.sampler.Next(r.batch)
-	f.total = r.sampler.Total
+	f.Total = r.sampler.Total
 	if len(sample.Parents) == 0 {
 		return false, nil
 	}
 	b, err := r.preview(ctx, sample)
 	if err != nil {
-		f.addUnmade(len(sample.Parents), err)
+		f.AddUnmade(len(sample.Parents), err)
 		return false, err
 	}
-	f.add(b)
+	f.Add(b)
 	switch {
-	case !r.rule.wantsAll(), r.sampler.Left() == 0, r.rule.isDecided(f):
+	case !r.rule.WantsAll(), r.sampler.Left() == 0, r.rule.IsDecided(f):
 		return false, nil
-	case f.late >= maxLate:
-		f.addUnmade(r.sampler.Left(), errLate)
+	case f.Late >= maxLate:
+		f.AddUnmade(r.sampler.Left(), hold.ErrLate)
 		return false, nil
 	case time.Now().After(r.until):
-		f.addUnmade(r.sampler.Left(), errTime)
+		f.AddUnmade(r.sampler.Left(), errTime)
 		return false, nil
 	}
 	return true, nil
 }
 
 // preview previews parents with the new scripts, and those that it would harm with the ones that serve.
-func (r *run) preview(ctx context.Context, sample *parent.Sample) (*batch, error) {
+func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, error) {
 	outcomes, err := r.outcomes(ctx, sample)
 	if err != nil {
 		return nil, err
 	}
-	b := newBatch(sample, outcomes)
-	if r.Serving == nil || !r.rule.isHarm(b) {
+	b := hold.NewBatch(sample.Parents, sample.Children, outcomes)
+	if r.Serving == nil || !r.rule.IsHarm(b) {
 		return b, nil
 	}
-	before, err := r.pass(ctx, sample, r.Serving, r.ServingScripts, r.ServingRevision, b.harmed(func(object *unstructured.Unstructured) bool {
-		return isParent(r.Serving, object)
-	}), time.Now().Add(sampleTime))
+	hadParent := func(object *unstructured.Unstructured) bool { return isParent(r.Serving, object) }
+	before, err := r.pass(ctx, sample, r.Serving, r.ServingScripts, r.ServingRevision, b.Harmed(hadParent), time.Now().Add(sampleTime))
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err == nil { // Otherwise nothing excuses the new scripts.
-		b.excuse(before)
+		b.Excuse(before)
 	}
-	b.excuseNew(r.Serving)
+	b.ExcuseNew(hadParent)
 	return b, nil
 }
 
@@ -177,9 +187,9 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 	var late, unmade []*unstructured.Unstructured
 	for _, object := range sample.Parents {
 		switch err := outcomes[at[apply.KeyOf(object)]].Err; {
-		case errors.Is(err, errLate):
+		case errors.Is(err, hold.ErrLate):
 			unmade = append(unmade, object)
-		case isLate(err):
+		case hold.IsLate(err):
 			late = append(late, object)
 		}
 	}
@@ -188,7 +198,7 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 	}
 	again, err := r.pass(ctx, sample, r.Plan, r.Scripts, r.Revision, append(unmade, late...), time.Now().Add(sampleTime))
 	for _, o := range again {
-		if i := at[o.Parent]; !isLate(outcomes[i].Err) || !isUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
+		if i := at[o.Parent]; !hold.IsLate(outcomes[i].Err) || !hold.IsUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
 			outcomes[i] = o // A call that is not made again, for what it has cost, says nothing new.
 		}
 	}
@@ -244,9 +254,9 @@ func (r *run) pass(
 func unknownUnless(cached bool, err error, what string) error {
 	switch {
 	case errors.Is(err, parent.ErrTooMuch):
-		return fmt.Errorf("%w: %w", errUnknown, err)
+		return fmt.Errorf("%w: %w", hold.ErrUnknown, err)
 	case err == nil && !cached:
-		return fmt.Errorf("%w: %s are in no cache", errUnknown, what)
+		return fmt.Errorf("%w: %s are in no cache", hold.ErrUnknown, what)
 	}
 	return err
 }
@@ -275,11 +285,4 @@ func served(resources []discovery.Resource, serving *definition.Plan, related ..
 		add(resources)
 	}
 	return all
-}
-
-func nameOf(key apply.Key) string {
-	if key.Namespace == "" {
-		return key.Kind.Kind + " " + key.Name
-	}
-	return key.Kind.Kind + " " + key.Namespace + "/" + key.Name
 }

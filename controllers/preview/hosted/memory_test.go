@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 )
 
 // TestMemoryOfAllParents previews an edit of all parents: nothing is left of a batch but counts. LIBRETTO_PREVIEW_PARENTS sets another number of
@@ -20,7 +21,7 @@ func TestMemoryOfAllParents(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), parents, nil)
 	subject := s.subject(making("2", three))
 	subject.Limits = &v1alpha1.ScriptPreview{MaxDeletedChildren: limit("10%"), MaxFailingParents: limit("0")}
-	r := &run{Previewer: New("libretto", nil), PreviewSubject: subject, rule: limitRule{subject.Limits}, findings: newFindings()}
+	r := &run{Previewer: New("libretto", nil), PreviewSubject: subject, rule: hold.RuleOf(subject.Limits), findings: hold.NewFindings()}
 	before, left := heap(), int64(0)
 	began := time.Now()
 	for more, first := true, true; more; first = false {
@@ -32,7 +33,7 @@ func TestMemoryOfAllParents(t *testing.T) {
 			left = max(left, heap()-before)
 		}
 	}
-	if p := r.findings.preview(r.rule); p.Held != "" || p.Unknown > 0 || r.findings.known != parents {
+	if p := r.told(); p.Held != "" || p.Unknown > 0 || r.findings.Known != parents {
 		t.Errorf("%+v", p)
 	}
 	t.Logf("%d parents of three children: %s; at most %d KiB are left of the batches", parents, time.Since(began), left>>10)

@@ -1,4 +1,4 @@
-package hosted
+package hold
 
 import (
 	"cmp"
@@ -13,17 +13,28 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview"
 )
 
-// rule says which edits are held.
-type rule interface {
-	// wantsAll reports whether all parents are previewed, or a sample.
-	wantsAll() bool
-	// isHarm reports whether what a batch shows counts if it is the fault of the new scripts.
-	isHarm(*batch) bool
-	// isDecided reports whether the edit is held whatever other parents show.
-	isDecided(*findings) bool
+// Rule says which edits are held.
+type Rule interface {
+	// WantsAll reports whether all parents are previewed, or a sample.
+	WantsAll() bool
+	// IsHarm reports whether what a batch shows counts if it is the fault of the new scripts.
+	IsHarm(*Batch) bool
+	// IsDecided reports whether the edit is held whatever other parents show.
+	IsDecided(*Findings) bool
 	// harm returns why the edit is held, or nothing.
-	harm(*findings) []string
+	harm(*Findings) []string
 }
+
+// RuleOf returns the rule of a definition with limits for all parents, which may be nil: then it is that for a sample.
+func RuleOf(limits *v1alpha1.ScriptPreview) Rule {
+	if limits == nil {
+		return sampleRule{}
+	}
+	return limitRule{limits}
+}
+
+// SampleSize is how many parents there are in the sample: those of which the hashes of the UIDs are lowest.
+const SampleSize = 100
 
 // minDestroyed is how many children an edit must delete or recreate to be held for it.
 const minDestroyed = 2
@@ -31,16 +42,16 @@ const minDestroyed = 2
 // sampleRule holds an edit that destroys more than half of the children of a sample, or of those of one kind, or makes a parent fail.
 type sampleRule struct{}
 
-func (sampleRule) wantsAll() bool           { return false }
-func (sampleRule) isDecided(*findings) bool { return true }
+func (sampleRule) WantsAll() bool           { return false }
+func (sampleRule) IsDecided(*Findings) bool { return true }
 
-func (sampleRule) isHarm(b *batch) bool {
-	f := newFindings()
-	f.add(b)
-	return len(sampleRule{}.harm(&f)) > 0
+func (sampleRule) IsHarm(b *Batch) bool {
+	f := NewFindings()
+	f.Add(b)
+	return len(sampleRule{}.harm(f)) > 0
 }
 
-func (sampleRule) harm(f *findings) []string {
+func (sampleRule) harm(f *Findings) []string {
 	var harm []string
 	if destroysTooMuch(f, anyKind) {
 		harm = append(harm, f.describeDestroyed(anyKind, anyAction, ""))
@@ -58,7 +69,7 @@ func (sampleRule) harm(f *findings) []string {
 	return harm
 }
 
-func destroysTooMuch(f *findings, kind schema.GroupKind) bool {
+func destroysTooMuch(f *Findings, kind schema.GroupKind) bool {
 	destroyed := f.countOf(kind, anyAction)
 	return destroyed >= minDestroyed && 2*destroyed > f.children[kind]
 }
@@ -66,22 +77,22 @@ func destroysTooMuch(f *findings, kind schema.GroupKind) bool {
 // limitRule holds an edit that exceeds a limit of the definition.
 type limitRule struct{ *v1alpha1.ScriptPreview }
 
-func (limitRule) wantsAll() bool { return true }
+func (limitRule) WantsAll() bool { return true }
 
-func (r limitRule) isHarm(b *batch) bool {
+func (r limitRule) IsHarm(b *Batch) bool {
 	return r.MaxDeletedChildren != nil && b.count(preview.Delete) > 0 ||
 		r.MaxRecreatedChildren != nil && b.count(preview.Recreate) > 0 || r.MaxFailingParents != nil && len(b.failing) > 0
 }
 
-// isDecided knows the number of all parents, and not yet that of all children.
-func (r limitRule) isDecided(f *findings) bool {
+// IsDecided knows the number of all parents, and not yet that of all children.
+func (r limitRule) IsDecided(f *Findings) bool {
 	return isNumber(r.MaxDeletedChildren) && exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, 0) ||
 		isNumber(r.MaxRecreatedChildren) && exceeds(f.countOf(anyKind, preview.Recreate), r.MaxRecreatedChildren, 0) ||
-		exceeds(f.failing, r.MaxFailingParents, f.total)
+		exceeds(f.failing, r.MaxFailingParents, f.Total)
 }
 
 // harm counts parents as failing if a call for them was not made because calls for others take too long.
-func (r limitRule) harm(f *findings) []string {
+func (r limitRule) harm(f *Findings) []string {
 	var harm []string
 	if exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, f.children[anyKind]) {
 		harm = append(harm, f.describeDestroyed(anyKind, preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
@@ -90,9 +101,9 @@ func (r limitRule) harm(f *findings) []string {
 		harm = append(harm, f.describeDestroyed(anyKind, preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
 	switch more := than("maxFailingParents", r.MaxFailingParents); {
-	case exceeds(f.failing, r.MaxFailingParents, f.total):
+	case exceeds(f.failing, r.MaxFailingParents, f.Total):
 		harm = append(harm, f.failure(more))
-	case f.failing > 0 && exceeds(f.failing+f.unmade, r.MaxFailingParents, f.total):
+	case f.failing > 0 && exceeds(f.failing+f.unmade, r.MaxFailingParents, f.Total):
 		harm = append(harm, f.failure(fmt.Sprintf(", and with them %d that were not called about because these take too long%s", f.unmade, more)))
 	}
 	return harm

@@ -1,4 +1,6 @@
-package hosted
+// Package hold decides which edits of scripts are held because of what they would do. A host goes by it, and the commands that tell what a
+// host will do.
+package hold
 
 import (
 	"cmp"
@@ -8,21 +10,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/definition"
-	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/printable"
-	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // maxErrorBytes is how much is told of the error of a parent.
 const maxErrorBytes = 512
 
-// batch is what the new scripts would do to some parents that counts.
-type batch struct {
+// Batch is what the new scripts would do to some parents that counts.
+type Batch struct {
 	parents map[apply.Key]*unstructured.Unstructured
 	// children are the numbers of the children of the parents that could be previewed.
 	children  map[schema.GroupKind]int
@@ -32,21 +32,25 @@ type batch struct {
 	unknown   map[apply.Key]error
 }
 
-func newBatch(sample *parent.Sample, outcomes []*preview.Outcome) *batch {
-	b := &batch{
+// Children are the numbers of children by the UIDs of their parents and by kind.
+type Children = map[types.UID]map[schema.GroupKind]int
+
+// NewBatch returns what comes of one pass over each of some parents, which have so many children.
+func NewBatch(parents []*unstructured.Unstructured, children Children, outcomes []*preview.Outcome) *Batch {
+	b := &Batch{
 		parents: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]preview.Action{}, owners: map[apply.Key]apply.Key{},
 		failing: map[apply.Key]error{}, unknown: map[apply.Key]error{}, children: map[schema.GroupKind]int{},
 	}
-	for _, object := range sample.Parents {
+	for _, object := range parents {
 		b.parents[apply.KeyOf(object)] = object
 	}
 	for _, o := range outcomes {
-		if o.Err != nil && isUnknown(o.Err) {
+		if o.Err != nil && IsUnknown(o.Err) {
 			b.unknown[o.Parent] = o.Err
 			continue
 		}
 		if object := b.parents[o.Parent]; object != nil {
-			for kind, n := range sample.Children[object.GetUID()] {
+			for kind, n := range children[object.GetUID()] {
 				b.children[kind] += n
 				b.children[anyKind] += n
 			}
@@ -64,7 +68,7 @@ func newBatch(sample *parent.Sample, outcomes []*preview.Outcome) *batch {
 }
 
 // count returns how many children the action befalls.
-func (b *batch) count(action preview.Action) int {
+func (b *Batch) count(action preview.Action) int {
 	n := 0
 	for _, a := range b.destroyed {
 		if a == action {
@@ -74,8 +78,8 @@ func (b *batch) count(action preview.Action) int {
 	return n
 }
 
-// harmed returns the parents that fail or lose children, of those that include selects.
-func (b *batch) harmed(include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+// Harmed returns the parents that fail or lose children, of those that include selects.
+func (b *Batch) Harmed(include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
 	keys := map[apply.Key]bool{}
 	for key := range b.failing {
 		keys[key] = true
@@ -92,10 +96,10 @@ func (b *batch) harmed(include func(*unstructured.Unstructured) bool) []*unstruc
 	return all
 }
 
-// excuse drops what the scripts that serve would do as well.
-func (b *batch) excuse(before []*preview.Outcome) {
+// Excuse drops what the scripts that serve would do as well.
+func (b *Batch) Excuse(before []*preview.Outcome) {
 	for _, o := range before {
-		if o.Err != nil && !isUnknown(o.Err) {
+		if o.Err != nil && !IsUnknown(o.Err) {
 			delete(b.failing, o.Parent)
 		}
 		for _, change := range o.Changes {
@@ -106,22 +110,23 @@ func (b *batch) excuse(before []*preview.Outcome) {
 	}
 }
 
-// excuseNew drops the failures of objects that are no parents yet: none of them succeeds now.
-func (b *batch) excuseNew(serving *definition.Plan) {
+// ExcuseNew drops the failures of objects that are no parents of the definition that serves: none of them succeeds now.
+func (b *Batch) ExcuseNew(isParent func(*unstructured.Unstructured) bool) {
 	for key := range b.failing {
-		if object := b.parents[key]; object != nil && !isParent(serving, object) {
+		if object := b.parents[key]; object != nil && !isParent(object) {
 			delete(b.failing, key)
 		}
 	}
 }
 
-// findings are what the new scripts would do that counts, to all parents that were previewed. They take the same memory for any number.
-type findings struct {
-	// total is the number of all parents, known of those that could be previewed, unknown of those that could not, and failing of those
-	// that fail and did not. unmade are those of unknown that could not because of calls that take too long, and late those of failing
+// Findings are what the new scripts would do that counts, to all parents that were previewed. They take the same memory for any number.
+type Findings struct {
+	// Total is the number of all parents, Known of those that could be previewed, Unknown of those that could not, and failing of those
+	// that fail and did not. unmade are those of Unknown that could not because of calls that take too long, and Late those of failing
 	// with such calls.
-	total, known, unknown, failing, unmade, late int
-	// children are the numbers of the children of known by kind, and destroyed those that are destroyed.
+	Total, Known, Unknown, Late int
+	failing, unmade             int
+	// children are the numbers of the children of Known by kind, and destroyed those that are destroyed.
 	children  map[schema.GroupKind]int
 	destroyed map[destruction]*destroyed
 
@@ -146,8 +151,9 @@ type destroyed struct {
 	first             named
 }
 
-func newFindings() findings {
-	return findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}}
+// NewFindings returns findings about no parents yet.
+func NewFindings() *Findings {
+	return &Findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}}
 }
 
 // named is an object, and the error of a parent.
@@ -172,29 +178,29 @@ func (n named) String() string {
 	return nameOf(n.key) + ": " + line(n.err)
 }
 
-// add adds what is known of a batch.
-func (f *findings) add(b *batch) {
-	f.known += len(b.parents) - len(b.unknown)
-	f.unknown += len(b.unknown)
+// Add adds what is known of a batch.
+func (f *Findings) Add(b *Batch) {
+	f.Known += len(b.parents) - len(b.unknown)
+	f.Unknown += len(b.unknown)
 	f.failing += len(b.failing)
 	for kind, n := range b.children {
 		f.children[kind] += n
 	}
 	f.addDestroyed(b)
 	for key, err := range b.failing {
-		if f.firstFailing.keep(key, err); isLate(err) {
-			f.late++
+		if f.firstFailing.keep(key, err); IsLate(err) {
+			f.Late++
 		}
 	}
 	for key, err := range b.unknown {
-		if f.firstUnknown.keep(key, err); errors.Is(err, errLate) {
+		if f.firstUnknown.keep(key, err); errors.Is(err, ErrLate) {
 			f.unmade++
 		}
 	}
 }
 
 // addDestroyed adds the children that are destroyed, and their parents, by kind and action.
-func (f *findings) addDestroyed(b *batch) {
+func (f *Findings) addDestroyed(b *Batch) {
 	counted := map[destruction]map[apply.Key]bool{} // parents
 	for key, action := range b.destroyed {
 		kind := key.Kind.GroupKind()
@@ -217,16 +223,16 @@ func (f *findings) addDestroyed(b *batch) {
 }
 
 // countOf returns how many children are destroyed by an action, or by any.
-func (f *findings) countOf(kind schema.GroupKind, action preview.Action) int {
+func (f *Findings) countOf(kind schema.GroupKind, action preview.Action) int {
 	if d := f.destroyed[destruction{kind, action}]; d != nil {
 		return d.children
 	}
 	return 0
 }
 
-// addUnmade adds parents of which nothing is known, for one reason.
-func (f *findings) addUnmade(parents int, why error) {
-	if f.unknown += parents; errors.Is(why, errLate) {
+// AddUnmade adds parents of which nothing is known, for one reason.
+func (f *Findings) AddUnmade(parents int, why error) {
+	if f.Unknown += parents; errors.Is(why, ErrLate) {
 		f.unmade += parents
 	}
 	if parents > 0 && f.firstUnknown.key == (apply.Key{}) {
@@ -234,25 +240,26 @@ func (f *findings) addUnmade(parents int, why error) {
 	}
 }
 
-// preview returns what is to be told.
-func (f *findings) preview(r rule) scripts.Preview {
-	p := scripts.Preview{Unknown: f.unknown, Held: strings.Join(r.harm(f), "; ")}
-	p.Summary = fmt.Sprintf("previewed on %d of %d parents", f.known, f.total)
+// Held returns why a rule holds the edit, or "".
+func (f *Findings) Held(r Rule) string { return strings.Join(r.harm(f), "; ") }
+
+// Summary returns how many parents were previewed, and why others could not be.
+func (f *Findings) Summary() string {
+	text := fmt.Sprintf("previewed on %d of %d parents", f.Known, f.Total)
 	switch {
-	case f.unknown > 0 && f.firstUnknown.key == (apply.Key{}):
-		p.Summary += fmt.Sprintf("; nothing could be told of %d: %s", f.unknown, line(f.firstUnknown.err))
-	case f.unknown > 0:
-		p.Summary += fmt.Sprintf("; nothing could be told of %d, first %s", f.unknown, f.firstUnknown)
+	case f.Unknown > 0 && f.firstUnknown.key == (apply.Key{}):
+		text += fmt.Sprintf("; nothing could be told of %d: %s", f.Unknown, line(f.firstUnknown.err))
+	case f.Unknown > 0:
+		text += fmt.Sprintf("; nothing could be told of %d, first %s", f.Unknown, f.firstUnknown)
 	}
-	p.Destroys = p.Held == "" && f.countOf(anyKind, anyAction) > 0
-	if p.Held != "" && f.unknown > 0 {
-		p.Held += "; " + p.Summary
-	}
-	return p
+	return text
 }
 
+// Destroys reports whether a child would be deleted or recreated.
+func (f *Findings) Destroys() bool { return f.countOf(anyKind, anyAction) > 0 }
+
 // describeDestroyed tells which children would be destroyed by an action, or by any. more is what that exceeds, or empty.
-func (f *findings) describeDestroyed(kind schema.GroupKind, action preview.Action, more string) string {
+func (f *Findings) describeDestroyed(kind schema.GroupKind, action preview.Action, more string) string {
 	var parts []string
 	for _, a := range []preview.Action{preview.Delete, preview.Recreate} {
 		if n := f.countOf(kind, a); n > 0 && (action == anyAction || action == a) {
@@ -269,17 +276,24 @@ func (f *findings) describeDestroyed(kind schema.GroupKind, action preview.Actio
 }
 
 // failure tells which parents would fail.
-func (f *findings) failure(more string) string {
+func (f *Findings) failure(more string) string {
 	return fmt.Sprintf("%s that succeed now would fail%s, first %s", f.parents(f.failing), more, f.firstFailing)
 }
 
 // parents returns how many parents something is about, and of how many.
-func (f *findings) parents(count int) string {
-	text := fmt.Sprintf("%d of %d parents", count, f.known+f.unknown)
-	if f.total > f.known+f.unknown {
-		text += fmt.Sprintf(" (a sample of %d)", f.total)
+func (f *Findings) parents(count int) string {
+	text := fmt.Sprintf("%d of %d parents", count, f.Known+f.Unknown)
+	if f.Total > f.Known+f.Unknown {
+		text += fmt.Sprintf(" (a sample of %d)", f.Total)
 	}
 	return text
 }
 
 func line(err error) string { return engines.Truncate(printable.Line(err.Error()), maxErrorBytes) }
+
+func nameOf(key apply.Key) string {
+	if key.Namespace == "" {
+		return key.Kind.Kind + " " + key.Name
+	}
+	return key.Kind.Kind + " " + key.Namespace + "/" + key.Name
+}

@@ -1,0 +1,32 @@
+package hold
+
+import (
+	"errors"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// ErrUnknown is why nothing can be told of a parent.
+var ErrUnknown = errors.New("not previewed")
+
+// UnmadeError is why a call is not made. It is ErrUnknown.
+type UnmadeError string
+
+// ErrLate is why a call is not made after others.
+const ErrLate UnmadeError = "the calls for other parents took too long, or too much memory"
+
+func (e UnmadeError) Error() string { return string(e) }
+
+// Is reports whether the target is ErrUnknown.
+func (e UnmadeError) Is(target error) bool { return target == ErrUnknown }
+
+// IsUnknown reports whether an error says nothing about the scripts.
+func IsUnknown(err error) bool {
+	return errors.Is(err, ErrUnknown) || errors.Is(err, engines.ErrNoWorker) || errors.Is(err, engines.ErrBackoff)
+}
+
+// IsLate reports whether a call has taken too long or too much, by its own fault.
+func IsLate(err error) bool {
+	kind := engines.KindOf(err)
+	return err != nil && !IsUnknown(err) && (kind == engines.Timeout || kind == engines.Exhausted)
+}
