@@ -72,7 +72,7 @@ func (t *Tree) isApproved(id RevisionID) bool {
 // preview tells whether a revision that loads takes over. It returns false if the sources have changed meanwhile.
 func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bool) {
 	current := t.Current()
-	if t.spec.Preview == nil || current.id() == r.ID || current == nil && r.ID.isKnownAs(t.spec.Serving) {
+	if t.spec.Preview == nil || current.id() == r.ID || current == nil && r.ID.IsKnownAs(t.spec.Serving) {
 		t.hold = hold{}
 		return Preview{}, true
 	}

@@ -56,7 +56,7 @@ func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
 	maps.Copy(d.files, archived.Files)
 	d.addInline(spec, t.library.Engines)
 	content := fingerprintOf(d.files, hooks)
-	if !content.id().isKnownAs(id) {
+	if !content.id().IsKnownAs(id) {
 		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then",
 			archive.ErrNone, id.Short())
 	}

@@ -29,9 +29,9 @@ type RevisionID string
 // Short returns the first digits, for messages.
 func (id RevisionID) Short() string { return archive.ShortID(string(id)) }
 
-// isKnownAs reports whether id is the one in a status. That of an earlier version has only the
+// IsKnownAs reports whether id is the one in a status. That of an earlier version has only the
 // first digits.
-func (id RevisionID) isKnownAs(stored RevisionID) bool {
+func (id RevisionID) IsKnownAs(stored RevisionID) bool {
 	return id == stored || stored != "" && id.Short() == string(stored)
 }
 

@@ -47,7 +47,7 @@ func (m *revisions) remember(r *Revision, retained []RevisionID) {
 	m.known = append(slices.DeleteFunc(m.known, func(k *Revision) bool { return k.ID == r.ID }), r)
 	room := maxRemembered
 	for i := len(m.known) - 1; i >= 0; i-- {
-		if slices.ContainsFunc(retained, m.known[i].ID.isKnownAs) {
+		if slices.ContainsFunc(retained, m.known[i].ID.IsKnownAs) {
 			continue
 		}
 		if room--; room < 0 {
@@ -60,13 +60,13 @@ func (m *revisions) remember(r *Revision, retained []RevisionID) {
 func (m *revisions) find(id RevisionID) (*Revision, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := slices.IndexFunc(m.known, func(r *Revision) bool { return r.ID.isKnownAs(id) })
+	at := slices.IndexFunc(m.known, func(r *Revision) bool { return r.ID.IsKnownAs(id) })
 	if at < 0 {
 		return nil, nil
 	}
 	found := m.known[at]
 	for _, r := range m.known[at+1:] {
-		if r.ID.isKnownAs(id) {
+		if r.ID.IsKnownAs(id) {
 			return nil, fmt.Errorf("revision %s: there are %s and %s: name all 64 digits", id, found.ID, r.ID)
 		}
 	}

@@ -76,7 +76,7 @@ func (t *Tree) needsTests(ctx context.Context, d *moduleTree, id RevisionID) boo
 	}
 	text := d.text()
 	switch {
-	case t.verdicts.knows(text), id.isKnownAs(t.spec.Serving):
+	case t.verdicts.knows(text), id.IsKnownAs(t.spec.Serving):
 		return false
 	case t.archiver == nil:
 		return true

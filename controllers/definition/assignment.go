@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -56,9 +58,17 @@ func storedRollout(object *unstructured.Unstructured) scriptrollout.State {
 	return state
 }
 
-// isManaged reports whether a rollout decides what the instance serves.
-func (i *instance) isManaged(object *unstructured.Unstructured) bool {
-	return i.hooks.tree != nil && scriptrollout.IsManaged(i.plan.Settings.ScriptRollout, storedStatus(object).ScriptRollout)
+// isManaged reports whether a rollout decides what an instance serves.
+func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured) bool {
+	return i.hooks.tree != nil && scriptrollout.IsManaged(s.rollout, storedStatus(object).ScriptRollout)
+}
+
+// setRollout notes how the newest spec rolls out edits of scripts.
+func (s *runtimeState) setRollout(rollout *v1alpha1.ScriptRollout, now time.Time) {
+	if s.specVersion.uid != "" && !equality.Semantic.DeepEqual(s.rollout, rollout) {
+		s.rolloutEditedAt = now
+	}
+	s.rollout = rollout
 }
 
 // retain notes which revisions the definition's status needs, for the archive.
@@ -81,12 +91,14 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 			continue
 		}
 		before := i.hooks.assigned.Load()
-		i.hooks.unassigned = i.isManaged(object) && state.StableRevision == ""
-		if !i.isManaged(object) || i.hooks.unassigned {
+		managed := s.isManaged(i, object)
+		i.reconciler.NoteSyncs(managed)
+		i.hooks.unassigned = managed && state.StableRevision == ""
+		if !managed || i.hooks.unassigned {
 			i.hooks.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
 			continue
 		}
-		now := i.hooks.assignmentOf(scriptrollout.AssignmentOf(i.plan.Settings.ScriptRollout, &state), before)
+		now := i.hooks.assignmentOf(scriptrollout.AssignmentOf(s.rollout, &state), before)
 		i.hooks.assigned.Store(now)
 		if i == s.running && before != nil && now != before {
 			i.reconciler.ResyncSome(i.queue, r.config.ReloadSpread, func(object *unstructured.Unstructured) bool {

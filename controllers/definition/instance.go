@@ -9,7 +9,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
@@ -75,7 +74,6 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 	}
 	config := p.Config
 	config.Programs, config.ProgramsOf, config.Timeouts = h.programsFor, h.programsOf, h.timeouts
-	config.NotesSyncs = h.tree != nil && scriptrollout.IsManaged(p.Settings.ScriptRollout, storedStatus(s.object).ScriptRollout)
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}

@@ -37,9 +37,14 @@ func logLevel(object *unstructured.Unstructured) (int, []warning) {
 		v1alpha1.LogLevelAnnotation, value, instead, verbosity.Decisions, verbosity.Values)}}
 }
 
-// withoutSettings drops the annotations of a definition that are for the host and no input of hooks: the log level, and which revision is
-// approved. It changes the map that it is given, and none below.
+// withoutSettings drops what is for the host and no input of hooks: spec.scriptRollout, and the annotations with the log level and with the
+// revision that is approved. It changes the map that it is given, and none below.
 func withoutSettings(definition map[string]any) {
+	if spec := jsonvalue.AsObject(definition["spec"]); spec["scriptRollout"] != nil {
+		spec = maps.Clone(spec)
+		delete(spec, "scriptRollout")
+		definition["spec"] = spec
+	}
 	metadata := jsonvalue.AsObject(definition["metadata"])
 	annotations := jsonvalue.AsObject(metadata["annotations"])
 	_, leveled := annotations[v1alpha1.LogLevelAnnotation]

@@ -82,6 +82,19 @@ func TestLogLevelIsNoInput(t *testing.T) {
 	}
 }
 
+// TestScriptRolloutIsNoInput checks that hooks are not shown how their edits are rolled out, and that a change of it changes no plan.
+func TestScriptRolloutIsNoInput(t *testing.T) {
+	given := annotated(nil)
+	given.Object["spec"] = map[string]any{"hooks": "a", "scriptRollout": map[string]any{"paused": true}}
+	before := given.DeepCopy()
+	if diff := cmp.Diff(any(map[string]any{"hooks": "a"}), asRequested(given).Object["spec"]); diff != "" {
+		t.Errorf("in requests (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, given); diff != "" {
+		t.Errorf("the object of the cache has changed (-want +got):\n%s", diff)
+	}
+}
+
 // TestLogOfDefinitions checks what the log has of a definition: scripts that were loaded, were not, or are held back, and what needs
 // attention, each once.
 func TestLogOfDefinitions(t *testing.T) {

@@ -39,6 +39,8 @@ type Plan struct {
 	Config   parent.Config
 	Hooks    []v1alpha1.NamedHook
 	Settings v1alpha1.DefinitionSettings
+	// rollout is spec.scriptRollout. It is no input of what runs: that of the newest plan counts.
+	rollout *v1alpha1.ScriptRollout
 
 	// unchecked are the rules with a rolling update but without status checks.
 	unchecked []variant.ChildRule
@@ -48,10 +50,11 @@ type Plan struct {
 	// annotations are the warnings about the definition's annotations, which change without a new plan.
 	annotations []warning
 
-	uid        types.UID
+	uid types.UID
+	// generation is that of the newest spec that runs in this way. Only reconciles read and write it.
 	generation int64
 	name, kind string
-	// object is the definition as it is in the cluster.
+	// object is the definition as it is in the cluster, without what is no input of hooks.
 	object *unstructured.Unstructured
 }
 
@@ -72,9 +75,12 @@ const (
 // Plan resolves a definition of any kind.
 func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	_, warnings := logLevel(object)
+	rollout, err := scriptRolloutOf(object)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
 	object = asRequested(object)
 	var plan *Plan
-	var err error
 	switch object.GetKind() {
 	case v1alpha1.CompositeControllerKind:
 		plan, err = p.composite(object)
@@ -94,7 +100,7 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if err := p.complete(plan, object); err != nil {
 		return nil, refusalOf(err)
 	}
-	plan.annotations = warnings
+	plan.annotations, plan.rollout = warnings, rollout
 	return plan, nil
 }
 
@@ -107,9 +113,6 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	config.Managers = p.managers(plan)
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.kind, plan.name)
-	if err := scriptrollout.Validate(plan.Settings.ScriptRollout); err != nil {
-		return err
-	}
 	finalize := hookNamed(plan.Hooks, v1alpha1.FinalizeHook)
 	config.Finalizing.Enabled = finalize != nil
 	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil && equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))
@@ -136,8 +139,21 @@ func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hoo
 	return nil
 }
 
-// asRequested returns the definition in the form of requests. Its status is empty, and its log level and which
-// revision is approved are left out, so that what is for people is not an input of the hooks.
+// scriptRolloutOf returns spec.scriptRollout of a definition, or nil.
+func scriptRolloutOf(object *unstructured.Unstructured) (*v1alpha1.ScriptRollout, error) {
+	fields, found, err := unstructured.NestedMap(object.Object, "spec", "scriptRollout")
+	if err != nil || !found {
+		return nil, err
+	}
+	rollout := new(v1alpha1.ScriptRollout)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, rollout); err != nil {
+		return nil, fmt.Errorf("spec.scriptRollout: %w", err)
+	}
+	return rollout, scriptrollout.Validate(rollout)
+}
+
+// asRequested returns the definition in the form of requests. Its status is empty, and its log level, spec.scriptRollout and which
+// revision is approved are left out, so that what is for the host is not an input of the hooks.
 func asRequested(object *unstructured.Unstructured) *unstructured.Unstructured {
 	fields := maps.Clone(object.Object)
 	fields["status"] = map[string]any{}
@@ -170,10 +186,10 @@ func refusalOf(err error) *Refusal {
 	}
 }
 
-// equal reports whether both plans would run in the same way. A generation of an object has one
-// spec, so that only the resources need to be compared.
+// equal reports whether both plans would run in the same way. A generation of an object has one spec.
 func (p *Plan) equal(other *Plan) bool {
-	return p.uid == other.uid && p.generation == other.generation && slices.Equal(p.Resources(), other.Resources())
+	return p.uid == other.uid && slices.Equal(p.Resources(), other.Resources()) &&
+		(p.generation == other.generation || equality.Semantic.DeepEqual(p.object.Object["spec"], other.object.Object["spec"]))
 }
 
 // Resources returns those of parents, children, inputs and ControllerRevisions.

@@ -3,6 +3,7 @@ package definition
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -16,8 +17,11 @@ func TestPlanEqual(t *testing.T) {
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
 		Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"},
 	}
+	object := func(spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	}
 	plan := func(edit func(*Plan, *discovery.Resource)) *Plan {
-		p, resource := &Plan{uid: "a", generation: 1}, things
+		p, resource := &Plan{uid: "a", generation: 1, object: object(map[string]any{"hooks": "a"})}, things
 		if edit != nil {
 			edit(p, &resource)
 		}
@@ -25,12 +29,12 @@ func TestPlanEqual(t *testing.T) {
 		return p
 	}
 	base := plan(nil)
-	if !base.equal(plan(nil)) {
+	if !base.equal(plan(nil)) || !base.equal(plan(func(p *Plan, _ *discovery.Resource) { p.generation = 2 })) {
 		t.Error("equal plans differ")
 	}
 	for what, edit := range map[string]func(*Plan, *discovery.Resource){
 		"UID":                func(p *Plan, _ *discovery.Resource) { p.uid = "b" },
-		"generation":         func(p *Plan, _ *discovery.Resource) { p.generation = 2 },
+		"spec":               func(p *Plan, _ *discovery.Resource) { p.generation, p.object = 2, object(map[string]any{"hooks": "b"}) },
 		"version":            func(_ *Plan, r *discovery.Resource) { r.Version = "v2" },
 		"scope":              func(_ *Plan, r *discovery.Resource) { r.Namespaced = true },
 		"status subresource": func(_ *Plan, r *discovery.Resource) { r.HasStatus = true },

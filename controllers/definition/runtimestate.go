@@ -40,6 +40,9 @@ type runtimeState struct {
 	object *unstructured.Unstructured
 	// limits are those of the newest spec for previews. Any goroutine may read them.
 	limits atomic.Pointer[v1alpha1.ScriptPreview]
+	// rollout is spec.scriptRollout of the newest spec that was accepted, for all instances, and rolloutEditedAt when it was seen to change.
+	rollout         *v1alpha1.ScriptRollout
+	rolloutEditedAt time.Time
 	// retained are the revisions that the stored rollout needs.
 	retained atomic.Pointer[[]scripts.RevisionID]
 	// blamed is what is known of the parents that fail with the edit blamedFor.
@@ -89,10 +92,13 @@ func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 
 // prepare builds an instance of the plan, unless there is one already.
 func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
-	switch {
-	case s.next != nil && s.next.plan.equal(p):
-		return nil
-	case s.next == nil && s.running != nil && s.running.plan.equal(p):
+	s.setRollout(p.rollout, r.config.Environment.Clock.Now())
+	newest := s.next
+	if newest == nil {
+		newest = s.running
+	}
+	if newest != nil && newest.plan.equal(p) {
+		newest.plan.generation = p.generation
 		return nil
 	}
 	s.next.close()

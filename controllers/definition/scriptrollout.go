@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -29,9 +30,13 @@ type rolloutView struct {
 	next    scriptrollout.State
 	changed bool
 	after   time.Duration
-	// problem is why a revision that is needed can't be had, or empty. pinned is set if the spec names what serves.
+	// problem is why a revision that is needed can't be had, or empty. pinned is set if the spec names what serves, and sources is what the
+	// sources hold meanwhile.
 	problem string
 	pinned  bool
+	sources string
+	// serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.
+	serving scripts.RevisionID
 }
 
 // decideRollout returns the next state of the rollout of a definition.
@@ -40,11 +45,11 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if driver == nil || s.next != nil && s.next.hooks.unassigned {
 		driver = s.next
 	}
-	if driver == nil || !driver.isManaged(object) {
+	if driver == nil || !s.isManaged(driver, object) {
 		return rolloutView{}
 	}
-	spec, state := driver.plan.Settings.ScriptRollout, storedRollout(object)
-	v := rolloutView{managed: true, next: state, pinned: spec != nil && spec.Revision != ""}
+	spec, state := s.rollout, storedRollout(object)
+	v := rolloutView{managed: true, next: state, pinned: spec != nil && spec.Revision != "", serving: scripts.RevisionID(state.StableRevision)}
 	if a := driver.hooks.assigned.Load(); a != nil {
 		v.problem = a.problem
 	}
@@ -54,12 +59,18 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Target = string(current.ID)
 	}
+	unsettled := time.Duration(0)
+	if !v.pinned && in.Target != "" && in.Target != state.StableRevision && in.Target != state.UpdatedRevision {
+		unsettled = s.unsettledFor(driver, in.Now)
+		in.Outdated = unsettled > 0 || driver == s.running && s.next != nil || !driver.hooks.tree.HoldsCurrent()
+	}
 	if v.pinned {
 		pinned, err := driver.hooks.tree.Revision(scripts.RevisionID(spec.Revision))
 		if err == nil {
 			in.Pinned = string(pinned.ID)
 		} else if !errors.Is(err, scripts.ErrLoading) {
-			v.problem = fmt.Sprintf("spec.scriptRollout.revision: %v", err)
+			v.problem = fmt.Sprintf("spec.scriptRollout.revision: %v\n%s; pin another one, or take the pin away: %s",
+				err, goesOn(v.serving), unpinCommand(object))
 		}
 	}
 	switch {
@@ -69,7 +80,10 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		return v
 	}
 	result := scriptrollout.Next(in)
-	v.next, v.after = result.State, result.After
+	v.next, v.after = result.State, variant.Earlier(result.After, unsettled)
+	if v.serving = scripts.RevisionID(v.next.StableRevision); v.serving == "" { // The newest revision serves all parents again.
+		v.serving = scripts.RevisionID(in.Target)
+	}
 	stored := storedStatus(object).ScriptRollout
 	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
 	return v
@@ -196,8 +210,11 @@ func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v
 			next.ApprovedRevision = before.ApprovedRevision
 		}
 	}
-	if held != "" && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
+	if held != "" && !v.pinned && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
 		next.Phase = v1alpha1.ScriptsHeld
+	}
+	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
+		return nil
 	}
 	return &next
 }
@@ -219,20 +236,62 @@ func managersOf(objects []scripts.Object) string {
 
 // serves returns the revision that the status says serves: the stable one of a rollout, in the same write.
 func (v rolloutView) serves(all statusView) scripts.RevisionID {
-	switch {
-	case !v.managed:
-		return all.revision
-	case v.next.StableRevision != "":
-		return scripts.RevisionID(v.next.StableRevision)
-	default:
-		return all.problems.Loaded
+	if v.managed {
+		return v.serving
 	}
+	return all.revision
+}
+
+// goesOn returns which revision serves on, or that none does.
+func goesOn(serving scripts.RevisionID) string {
+	if serving == "" {
+		return "nothing serves"
+	}
+	return "revision " + serving.Short() + " goes on serving"
+}
+
+// unpinCommand returns how a pin is taken away.
+func unpinCommand(definition *unstructured.Unstructured) string {
+	return fmt.Sprintf("libretto rollback %s/%s --unpin, or delete the field", strings.ToLower(definition.GetKind()), definition.GetName())
+}
+
+// pinMessage returns what a pin does, and what the sources hold meanwhile.
+func pinMessage(definition *unstructured.Unstructured, state scripts.State, pin, serving scripts.RevisionID) string {
+	if !serving.IsKnownAs(pin) {
+		return fmt.Sprintf("revision %s is read from the archive, as spec.scriptRollout.revision pins it; %s", pin.Short(), goesOn(serving))
+	}
+	desired, then := "the scripts hold revision "+state.Desired.Short(), "to let it take over"
+	switch {
+	case len(state.Problems) > 0:
+		desired, then = "the scripts hold a text that does not load: "+state.Message(), "once it is corrected"
+	case state.Desired == serving:
+		desired, then = "the scripts hold it too", "to let edits take over again"
+	case state.Desired == "":
+		desired = "the scripts are being read"
+	case state.Held != "":
+		desired += ", which is held: " + state.Held
+		then = "once it is corrected or approved"
+	case state.Testing != "", state.Previewing != "":
+		desired += ", which is being tested or previewed"
+	}
+	return fmt.Sprintf("revision %s serves all parents, as spec.scriptRollout.revision pins it; %s\n%s: %s",
+		serving.Short(), desired, then, unpinCommand(definition))
+}
+
+// withServing returns a state of scripts with the revision that serves, if a rollout decides that.
+func (v rolloutView) withServing(state scripts.State, running bool) scripts.State {
+	if v.managed && running && v.serving != "" && v.serving != state.Loaded {
+		state.Loaded, state.RestoredFrom = v.serving, ""
+	}
+	return state
 }
 
 // Reasons of the condition Progressing, and of events.
 const (
 	reasonRollingOut = "RollingOut"
 	reasonPaused     = "Paused"
+	reasonPinned     = "Pinned"
+	reasonServing    = "Serving"
 	reasonRolledBack = "RolledBack"
 	reasonNoRevision = "RevisionUnavailable"
 )
@@ -270,19 +329,19 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 			c.Message += "; the step has gone well, and its pause began at " + s.PausedAt.UTC().Format(time.RFC3339)
 		}
 	case v.pinned:
-		c.Reason, c.Message = "Serving", "revision "+short(s.StableRevision)+" serves, as spec.scriptRollout.revision says"
+		c.Reason, c.Message = reasonPinned, v.sources
 	default:
-		c.Reason, c.Message = "Serving", "revision "+short(s.StableRevision)+" serves all parents"
+		c.Reason, c.Message = reasonServing, "revision "+v.serving.Short()+" serves all parents"
 	}
 	return c, true
 }
 
 // inScriptsReady returns the condition ScriptsReady, with what a rollout makes of scripts that have loaded: kubectl get shows its reason.
 func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.Condition) metav1.Condition {
-	if c.Reason != "Loaded" {
+	if c.Reason != "Loaded" && (c.Reason != reasonHeld || !v.pinned) {
 		return c
 	}
-	if rollout, known := v.condition(object, ""); known && rollout.Reason != "Serving" {
+	if rollout, known := v.condition(object, ""); known && rollout.Reason != reasonServing {
 		c.Reason, c.Message = rollout.Reason, "the scripts have loaded; "+rollout.Message
 	}
 	return c
@@ -291,11 +350,11 @@ func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.
 // sendRolloutEvents emits an event if the condition Progressing says something else of a rollout.
 func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, v statusView, before string) string {
 	c := meta.FindStatusCondition(v.conditions, v1alpha1.ConditionProgressing)
-	if !v.rollout.managed || c == nil || v.held != "" {
+	if !v.rollout.managed || c == nil || v.held != "" && !v.rollout.pinned {
 		return before
 	}
 	now := c.Reason + ": " + c.Message
-	if before == "" && c.Reason == "Serving" || now == before {
+	if before == "" && c.Reason == reasonServing || now == before {
 		return now
 	}
 	kind := corev1.EventTypeNormal

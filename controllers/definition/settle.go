@@ -24,6 +24,18 @@ func awaitsEdit(serving *instance, next *Plan) bool {
 	return same && !serving.hooks.tree.EditedSince(since)
 }
 
+// unsettledFor returns how long no edit of the scripts begins to be rolled out because spec.scriptRollout has just changed, and the scripts may be
+// about to: whoever takes a pin away may apply the corrected text after it.
+func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
+	if len(i.plan.Settings.ScriptSources) == 0 || s.rolloutEditedAt.IsZero() {
+		return 0
+	}
+	if i.hooks.tree.EditedSince(s.rolloutEditedAt.Add(-settleTime)) {
+		return 0
+	}
+	return max(0, s.rolloutEditedAt.Add(settleTime).Sub(now))
+}
+
 // suspendScripts keeps the scripts of the running instance as they are while a newer spec waits to take over, or is refused: what the
 // sources hold now is meant for that one.
 func (s *runtimeState) suspendScripts(refusal *Refusal) {

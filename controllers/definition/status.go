@@ -44,7 +44,7 @@ type lastEvents struct {
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
 func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *Refusal, warnings []warning) statusView {
-	v := statusView{rollout: rollout, idle: s.running == nil, parents: newParentStatus(s.running, r.config.Environment.Clock.Now())}
+	v := statusView{idle: s.running == nil, parents: newParentStatus(s.running, r.config.Environment.Clock.Now())}
 	newest := s.next
 	if newest == nil {
 		newest = s.running
@@ -63,8 +63,13 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
 	v.held = heldMessage(s, v.problems, v.revision)
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, scriptsCondition(newest, v.problems, v.held))}
-	if c, known := rollout.condition(s.object, managersOf(v.objects)); known && v.held == "" {
+	if rollout.pinned {
+		rollout.sources = pinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), rollout.serving)
+	}
+	v.rollout = rollout
+	ready := scriptsCondition(newest, rollout.withServing(v.problems, newest == s.running), v.held)
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, ready)}
+	if c, known := rollout.condition(s.object, managersOf(v.objects)); known && (v.held == "" || rollout.pinned) {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)

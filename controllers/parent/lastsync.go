@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,7 @@ type LastSync struct {
 // lastSyncs holds how parents were synced last, for definitions whose scripts are rolled out. Kept in memory: the first passes after a start
 // learn it again.
 type lastSyncs struct {
+	noted    atomic.Bool
 	mu       sync.Mutex
 	byParent map[types.UID]LastSync
 	byKey    map[controller.Key]types.UID
@@ -71,6 +73,13 @@ func (l *lastSyncs) set(key controller.Key, uid types.UID, now LastSync) (change
 	return before != now
 }
 
+func (l *lastSyncs) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.byParent)
+	clear(l.byKey)
+}
+
 func (l *lastSyncs) forget(key controller.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,9 +87,16 @@ func (l *lastSyncs) forget(key controller.Key) {
 	delete(l.byKey, key)
 }
 
+// NoteSyncs sets whether it is kept how each parent was synced last, which a rollout of scripts goes by.
+func (r *Reconciler) NoteSyncs(noted bool) {
+	if r.lastSyncs.noted.Swap(noted) && !noted {
+		r.lastSyncs.clear()
+	}
+}
+
 // noteSync notes how a pass ended, if the scripts are rolled out.
 func (p *pass) noteSync(retry controller.Retry, err error) {
-	if !p.config.NotesSyncs {
+	if !p.lastSyncs.noted.Load() {
 		return
 	}
 	now := LastSync{Revision: p.programs.Revision, Result: ResultSettled}

@@ -65,8 +65,6 @@ type Config struct {
 	// ProgramsOf returns the programs of another revision of the scripts, for children that were made by it. While they are being loaded
 	// it returns ErrProgramsLoading, and the pass is postponed; any other error says why they can't be had. Nil means that there are no others.
 	ProgramsOf func(revision string) (Programs, error)
-	// NotesSyncs keeps how each parent was synced last, which a rollout of scripts goes by.
-	NotesSyncs bool
 	// Timeouts limit one call, by hook.
 	Timeouts map[string]time.Duration
 	// ResyncPeriod is how often every parent is synced without a change. Zero means never.

@@ -53,6 +53,8 @@ type Input struct {
 	State State
 	// Target is the revision of the sources that loads and that no preview holds, or empty if there is none.
 	Target string
+	// Outdated is set if the sources hold another text than Target by now, which does not load or is held, or may do so in a moment.
+	Outdated bool
 	// Approved is set if an annotation names Target.
 	Approved bool
 	// Pinned is the whole ID of the revision that the spec pins, once it can be had.
@@ -128,6 +130,7 @@ func (d *decision) decide() {
 		if s.Phase = v1alpha1.ScriptsRolledBack; s.Message == "" {
 			s.Message = "it was taken back before, and no other edit has taken its place"
 		}
+	case d.Target != s.UpdatedRevision && d.Outdated: // No text comes back that the sources do not hold any more.
 	case d.Target != s.UpdatedRevision:
 		d.start()
 	case s.Phase == v1alpha1.ScriptsHeld && d.approvedNow:

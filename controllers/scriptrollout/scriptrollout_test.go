@@ -341,6 +341,23 @@ func TestNext(t *testing.T) {
 				"Progressing P->C step 1 of 2, 2 parents", "Progressing P->C step 1 of 2, 2 parents pause",
 			},
 		},
+		"taken away while the sources do not load": {
+			reason: "What the sources held before they were broken does not come back; what is being rolled out goes on.",
+			world:  newWorld(4),
+			run: func(t *testing.T, w *world) {
+				w.target = "B"
+				w.settle(t)
+				w.spec.Revision = "A"
+				w.settle(t)
+				w.spec.Revision, w.outdated = "", true
+				if w.settle(t); w.by("A") != 4 {
+					t.Errorf("%d parents keep the pinned text", w.by("A"))
+				}
+				w.outdated = false
+				edit("C")(t, w)
+			},
+			want: []string{" ", "Complete A", " "}, by: map[string]int{"C": 4},
+		},
 		"pin without steps": {
 			reason: "When it is taken away, what the sources hold serves.",
 			world:  newWorld(2),

@@ -23,6 +23,8 @@ type world struct {
 	state    State
 	target   string
 	approved string
+	// outdated is set while the sources hold another text than target, which does not load.
+	outdated bool
 	parents  map[string]*box
 	now      time.Time
 	after    time.Duration
@@ -66,7 +68,7 @@ func (w *world) parent(name string) Parent {
 }
 
 func (w *world) input() Input {
-	in := Input{Spec: w.spec, State: w.state, Target: w.target, Approved: w.approved == w.target, Now: w.now}
+	in := Input{Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, Now: w.now}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,7 +45,10 @@ func newScene(t *testing.T, parents int, rollout string, flags ...string) *scene
 	}
 	s.start(flags...)
 	s.waitForValues(map[string]int{"one": parents})
-	s.waitForPhase(v1alpha1.ScriptsComplete)
+	if strings.Contains(rollout, "steps: ") {
+		s.waitForPhase(v1alpha1.ScriptsComplete)
+	}
+	s.WaitForCondition(s.definition, "ScriptsReady", "True", "Loaded")
 	s.WaitForQuiet()
 	return s
 }
@@ -160,6 +164,22 @@ func (s *scene) waitForPhase(want v1alpha1.ScriptRolloutPhase) v1alpha1.ScriptRo
 		return nil
 	})
 	return state
+}
+
+// waitForServing waits until no edit is on its way, and returns the revision that serves.
+func (s *scene) waitForServing() string {
+	s.T.Helper()
+	var status v1alpha1.DefinitionStatus
+	s.Eventually(func() error {
+		status = s.status()
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScriptsReady)
+		want := "revision " + status.ScriptRevision + " serves"
+		if status.ScriptRevision == "" || ready == nil || ready.Reason != "Loaded" || !strings.HasPrefix(ready.Message, want) {
+			return fmt.Errorf("it does not say %q:\n%s", want, s.describe())
+		}
+		return nil
+	})
+	return status.ScriptRevisionHash
 }
 
 // recorder keeps all versions of what is watched.

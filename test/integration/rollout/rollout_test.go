@@ -103,7 +103,7 @@ func TestPauseAndPin(t *testing.T) {
 	s.waitForValues(map[string]int{"two": 10})
 	s.define("{steps: [{parents: 5}], revision: " + first[:16] + "}")
 	s.waitForValues(map[string]int{"one": 10})
-	s.WaitForCondition(s.definition, "Progressing", "True", "Serving", "as spec.scriptRollout.revision says")
+	s.WaitForCondition(s.definition, "Progressing", "True", "Pinned: ", "as spec.scriptRollout.revision pins it")
 	s.define("{steps: [{parents: 5}]}")
 	s.waitForValues(map[string]int{"three": 10})
 }
