@@ -38,7 +38,7 @@ file says what was replaced, and what could not be read.`,
   libretto capture webapps.example.com/shop -n prod > webapp/shop_test.yaml`,
 		RunE: func(c *cobra.Command, args []string) error { return runCapture(c.Context(), w, &o, args) },
 	}
-	o.addTo(c.Flags())
+	o.addTo(c)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	conduct{
 		success:  "the file is printed, and passes",
@@ -51,32 +51,32 @@ file says what was replaced, and what could not be read.`,
 
 // runCapture writes the file, and returns an *exitError unless it is the case that the cluster has.
 func runCapture(ctx context.Context, w process, o *parentOptions, args []string) error {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	p, err := o.find(ctx, w, args)
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
-	in := capture.Input{Now: time.Now().Truncate(time.Second), HostNamespace: o.hostNamespace}
+	in := capture.Input{Now: time.Now().Truncate(time.Second), Host: p.Host}
 	p.Reader.Warn = func(text string) { in.Notes = append(in.Notes, "Not read: "+text) }
 	registry, stop, err := offlineEngines()
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	defer stop()
 	p.Engines, in.Engines = registry, registry
 	if in.Cases, err = p.cases(ctx); err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	if in.CRDs, err = p.customResourceDefinitions(ctx, in.Cases); err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	file, err := capture.Write(ctx, in)
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	if _, err := w.stdout.Write(file.Text); err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	slices.Sort(in.Notes)
 	for _, line := range slices.Concat(slices.Compact(in.Notes), file.Problems) {

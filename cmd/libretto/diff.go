@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,19 +24,19 @@ import (
 var diffFormats = []string{"text", "json", "markdown"}
 
 type diffOptions struct {
-	manifests     manifestFlags
-	cluster       options
-	selector      string
-	maxParents    int
-	allowDeletes  bool
-	output        string
-	timeout       time.Duration
-	hostNamespace string
+	manifests    manifestFlags
+	cluster      options
+	selector     string
+	maxParents   int
+	allowDeletes bool
+	output       string
+	timeout      time.Duration
+	host         hostOptions
 }
 
 func diffCommand(w process) *cobra.Command {
 	defaults := defaultOptions()
-	o := &diffOptions{output: "text", timeout: 10 * time.Minute, hostNamespace: "libretto"}
+	o := &diffOptions{output: "text", timeout: 10 * time.Minute, host: newHostOptions()}
 	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
 	c := &cobra.Command{
 		Use:   "diff -f FILE|DIRECTORY|-",
@@ -51,7 +52,8 @@ on to their end. What is read is read with your own rights.
 
 What would be deleted comes first, and the last line counts. The exit code is 0
 if nothing would be deleted or recreated, or that is allowed; 1 if something
-would, or if a parent fails; 2 if the command could not be run.`,
+would, or if a parent fails; 2 if the command could not be run, or not for all
+definitions: then it tells of the others, and why not of these.`,
 		Example: `  libretto diff -f webapp/
   libretto diff -f webapp/ -n shop -l tier=canary
   kustomize build webapp | libretto diff -f - -o markdown --allow-deletes
@@ -59,12 +61,13 @@ would, or if a parent fails; 2 if the command could not be run.`,
 		RunE: func(c *cobra.Command, args []string) error { return runDiff(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
+	o.host.addTo(c)
 	completeFlag(c, "output", diffFormats...)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	conduct{
 		success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
 		problems: "something would be deleted or recreated, or a parent fails",
-		cannot:   "a file or a flag is wrong, a script does not load, or the cluster can't be read",
+		cannot:   "a file or a flag is wrong or the cluster can't be read; or a definition can't be run, such as for a script that does not load: the others are told nevertheless",
 		stdin:    "manifests, with -f -", stdout: "the differences, as -o says", stderr: "how far it is; warnings; errors", colour: "-o text",
 	}.addTo(c)
 	return c
@@ -83,7 +86,6 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 	f.BoolVar(&o.allowDeletes, "allow-deletes", false, "let the exit code be 0 if objects would be deleted or recreated")
 	f.StringVarP(&o.output, "output", "o", o.output, "text, json, or markdown for a pull request")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
-	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
 }
 
 // query returns which parents are asked for.
@@ -115,7 +117,7 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 	if err != nil && !(errors.Is(err, errNoFiles) && len(files.Scripts) > 0) {
 		return cannot(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	set, err := manifest.Load(ctx, files)
 	if err == nil {
@@ -129,20 +131,31 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 		return cannot(err)
 	}
 	defer stop()
-	config, err := liveConfig(w, &o.cluster, o.hostNamespace)
+	config, err := liveConfig(ctx, w, &o.cluster, &o.host)
 	if err != nil {
 		return cannot(err)
 	}
 	config.Set, config.Engines = set, registry
 	reports, err := o.reports(ctx, w, config, query)
-	switch {
-	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return cannot(fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, err))
-	case err != nil:
-		return cannot(err)
+	if err != nil {
+		return cannot(causeOf(ctx, err))
 	}
 	if err := o.write(w, reports); err != nil {
 		return cannot(err)
+	}
+	return o.verdict(reports)
+}
+
+// verdict returns an *exitError unless all is well. What could not be told outweighs what was.
+func (o *diffOptions) verdict(reports []*report.Report) error {
+	var untold []string
+	for _, r := range reports {
+		if r.Err != nil {
+			untold = append(untold, r.Definition)
+		}
+	}
+	if len(untold) > 0 {
+		return cannot(fmt.Errorf("%d of %d definitions could not be compared: %s", len(untold), len(reports), strings.Join(untold, ", ")))
 	}
 	for _, r := range reports {
 		if r.Fails() || r.Destroys() && !o.allowDeletes {
@@ -152,15 +165,19 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 	return nil
 }
 
-// reports compares for each definition.
+// reports compares for each definition. An error means that nothing can be told of any.
 func (o *diffOptions) reports(ctx context.Context, w process, config *live.Config, query live.Query) ([]*report.Report, error) {
 	subjects, err := config.Subjects(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []*report.Report
-	for _, subject := range subjects {
-		r, told := report.New(subject.Name()), time.Now()
+	for _, found := range subjects {
+		r, told, subject := report.New(found.Name()), time.Now(), found.Subject
+		if all = append(all, r); found.Err != nil {
+			r.Err = found.Err
+			continue
+		}
 		err := subject.Preview(ctx, query, func(outcome *preview.Outcome, total int) {
 			r.Add(outcome)
 			if time.Since(told) > progressInterval {
@@ -168,10 +185,10 @@ func (o *diffOptions) reports(ctx context.Context, w process, config *live.Confi
 				fmt.Fprintf(w.stderr, "%s: %d parents of about %d\n", subject.Name(), r.Parents, max(total, r.Parents))
 			}
 		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", subject.Name(), err)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", subject.Name(), cmp.Or(err, ctx.Err()))
 		}
-		all = append(all, r)
+		r.Err = err
 	}
 	return all, nil
 }

@@ -40,7 +40,7 @@ What is read is read with your own rights; no host is needed.`,
   libretto explain webapp/shop -o json`,
 		RunE: func(c *cobra.Command, args []string) error { return runExplain(c.Context(), w, o, args) },
 	}
-	o.addTo(c.Flags())
+	o.addTo(c)
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
 	c.Flags().BoolVar(&o.all, "all", false, "print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
 	completeFlag(c, "output", explainFormats...)
@@ -59,21 +59,21 @@ func runExplain(ctx context.Context, w process, o *explainOptions, args []string
 	if !slices.Contains(explainFormats, o.output) {
 		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(explainFormats, ", ")))
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	p, err := o.find(ctx, w, args)
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	registry, stop, err := offlineEngines()
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	defer stop()
 	p.Engines = registry
 	story, err := p.story(ctx, o.all)
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	if o.output == "json" {
 		err = story.JSON(w.stdout)
@@ -81,7 +81,7 @@ func runExplain(ctx context.Context, w process, o *explainOptions, args []string
 		err = story.Text(w.stdout, isColoured(w), o.all)
 	}
 	if err != nil {
-		return cannot(err)
+		return cannot(causeOf(ctx, err))
 	}
 	if !story.AsWanted() {
 		return &exitError{code: exitProblems}

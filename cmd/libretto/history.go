@@ -47,7 +47,7 @@ func runHistory(ctx context.Context, w process, o *historyOptions, args []string
 	if err := isOneOf("-o", o.output, textFormats); err != nil {
 		return cannot(err)
 	}
-	ctx, cancel := o.withTimeout(ctx)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	client, d, err := o.find(ctx, w, args[0])
 	if err != nil {

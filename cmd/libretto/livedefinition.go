@@ -42,17 +42,9 @@ func (o *definitionOptions) addHostNamespace(f *pflag.FlagSet) {
 		"the namespace of the host, where scripts are archived that are not from ConfigMaps of one namespace")
 }
 
-// withTimeout bounds a command.
-func (o *definitionOptions) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.timeout == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("it took longer than --timeout %s", o.timeout))
-}
-
 // client returns a client of the cluster.
-func (o *definitionOptions) client(w process) (*livedefinition.Client, error) {
-	config, _, err := clusterConfig(w, &o.cluster)
+func (o *definitionOptions) client(ctx context.Context, w process) (*livedefinition.Client, error) {
+	config, err := commandConfig(ctx, w, &o.cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -77,29 +69,12 @@ func programOf(w process) string {
 func (o *definitionOptions) find(
 	ctx context.Context, w process, argument string,
 ) (*livedefinition.Client, *livedefinition.Definition, error) {
-	client, err := o.client(w)
+	client, err := o.client(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	d, err := client.Find(ctx, argument)
 	return client, d, err
-}
-
-// errStopped is the error of a command that is interrupted. It has not done what it was to do.
-var errStopped = errors.New("it was interrupted")
-
-// causeOf returns why a context ended, if err is no more than that.
-func causeOf(ctx context.Context, err error) error {
-	cause := context.Cause(ctx)
-	switch {
-	case cause == nil:
-		return err
-	case errors.Is(err, context.Canceled):
-		return errStopped
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, cause):
-		return cause
-	}
-	return err
 }
 
 // completionTimeout bounds what a shell waits for.
@@ -113,7 +88,7 @@ func (o *definitionOptions) complete(w process) cobra.CompletionFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 		defer cancel()
-		client, err := o.client(w)
+		client, err := o.client(ctx, w)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -180,7 +155,7 @@ func (o *writeOptions) write(
 	if err := isOneOf("--dry-run", o.dryRun, livedefinition.DryRuns); err != nil {
 		return cannot(err)
 	}
-	ctx, cancel := o.withTimeout(ctx)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	client, d, err := o.find(ctx, w, argument)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,8 +25,12 @@ import (
 )
 
 // liveConfig returns the clients of the cluster.
-func liveConfig(w process, o *options, hostNamespace string) (*live.Config, error) {
-	config, _, err := clusterConfig(w, o)
+func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions) (*live.Config, error) {
+	host, err := ofHost.host()
+	if err != nil {
+		return nil, err
+	}
+	config, err := commandConfig(ctx, w, o)
 	if err != nil {
 		return nil, err
 	}
@@ -43,30 +47,31 @@ func liveConfig(w process, o *options, hostNamespace string) (*live.Config, erro
 				fmt.Fprintln(w.stderr, "warning:", text)
 			}
 		}},
-		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), HostNamespace: hostNamespace,
+		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), Host: host,
 	}, nil
 }
 
 // parentOptions name one parent of a cluster.
 type parentOptions struct {
-	cluster       options
-	namespace     string
-	timeout       time.Duration
-	hostNamespace string
+	cluster   options
+	namespace string
+	timeout   time.Duration
+	host      hostOptions
 }
 
 func newParentOptions() parentOptions {
 	defaults := defaultOptions()
-	o := parentOptions{timeout: time.Minute, hostNamespace: "libretto"}
+	o := parentOptions{timeout: time.Minute, host: newHostOptions()}
 	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
 	return o
 }
 
-func (o *parentOptions) addTo(f *pflag.FlagSet) {
+func (o *parentOptions) addTo(c *cobra.Command) {
+	f := c.Flags()
+	o.host.addTo(c)
 	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the parent (default that of the kubeconfig's context)")
 	o.cluster.addConnection(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
-	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
 }
 
 // liveParent is a parent of a cluster, and how to read what is about it.
@@ -82,7 +87,7 @@ func (o *parentOptions) find(ctx context.Context, w process, args []string) (*li
 	if err != nil {
 		return nil, err
 	}
-	config, err := liveConfig(w, &o.cluster, o.hostNamespace)
+	config, err := liveConfig(ctx, w, &o.cluster, &o.host)
 	if err != nil {
 		return nil, err
 	}

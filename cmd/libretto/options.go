@@ -142,13 +142,21 @@ func mebibytes(bytes int64) resource.QuantityValue {
 // characters.
 const maxFieldManager = 64
 
-// strategy returns the value of --apply-strategy, which may be metacontroller's word or the API's.
+// strategy returns the value of --apply-strategy.
 func (o *options) strategy() (v1alpha1.ApplyStrategy, error) {
-	switch o.applyStrategy {
+	return strategyOf(o.applyStrategy)
+}
+
+// applyStrategies are metacontroller's words.
+var applyStrategies = []string{"dynamic-apply", "server-side-apply"}
+
+// strategyOf returns a strategy, which may be metacontroller's word or the API's.
+func strategyOf(word string) (v1alpha1.ApplyStrategy, error) {
+	switch word {
 	case "dynamic-apply", string(v1alpha1.DynamicApply):
 		return v1alpha1.DynamicApply, nil
 	case "server-side-apply", string(v1alpha1.ServerSideApply):
 		return v1alpha1.ServerSideApply, nil
 	}
-	return "", fmt.Errorf("--apply-strategy must be dynamic-apply or server-side-apply, not %q", o.applyStrategy)
+	return "", fmt.Errorf("--apply-strategy must be dynamic-apply or server-side-apply, not %q", word)
 }

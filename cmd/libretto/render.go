@@ -32,22 +32,22 @@ var renderHooks = []string{
 }
 
 type renderOptions struct {
-	manifests     manifestFlags
-	output        string
-	parent        string
-	hook          string
-	steps         int
-	untilSettled  bool
-	ready         string
-	now           string
-	answers       []string
-	showSecrets   bool
-	timeout       time.Duration
-	hostNamespace string
+	manifests    manifestFlags
+	output       string
+	parent       string
+	hook         string
+	steps        int
+	untilSettled bool
+	ready        string
+	now          string
+	answers      []string
+	showSecrets  bool
+	timeout      time.Duration
+	host         hostOptions
 }
 
 func renderCommand(w process) *cobra.Command {
-	o := &renderOptions{output: "yaml", steps: 1, ready: "all", timeout: time.Minute, hostNamespace: "libretto"}
+	o := &renderOptions{output: "yaml", steps: 1, ready: "all", timeout: time.Minute, host: newHostOptions()}
 	c := &cobra.Command{
 		Use:   "render -f FILE|DIRECTORY|-",
 		Short: "Show what a host would do for the parents in files, without a cluster",
@@ -75,6 +75,7 @@ could not be run.`,
 		},
 	}
 	o.addTo(c.Flags())
+	o.host.addTo(c)
 	completeFlag(c, "output", renderFormats...)
 	completeFlag(c, "hook", renderHooks...)
 	completeFlag(c, "ready", "all", "none")
@@ -99,7 +100,6 @@ func (o *renderOptions) addTo(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.answers, "answer", nil, "HOOK=FILE: the answer of a hook, as YAML or JSON, in place of its webhook or script")
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
-	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
 }
 
 // runRender renders, and returns an *exitError unless all is well.
@@ -129,7 +129,7 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 		return cannot(err)
 	}
 	options.Namespace, options.Engines = o.manifests.namespace, registry
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	renderings, failed := offline.Render(ctx, options)
 	if failed != nil && errors.Is(ctx.Err(), context.Canceled) {
@@ -160,8 +160,12 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 
 // options returns the options without files and engines.
 func (o *renderOptions) options(w process) (offline.Options, error) {
+	host, err := o.host.host()
+	if err != nil {
+		return offline.Options{}, err
+	}
 	options := offline.Options{
-		Parent: o.parent, Hook: o.hook, Steps: o.steps, HostNamespace: o.hostNamespace, Now: time.Now().Truncate(time.Second),
+		Parent: o.parent, Hook: o.hook, Steps: o.steps, Host: host, Now: time.Now().Truncate(time.Second),
 		Warn: func(text string) { fmt.Fprintln(w.stderr, "warning:", text) },
 	}
 	switch {
@@ -181,7 +185,6 @@ func (o *renderOptions) options(w process) (offline.Options, error) {
 	if o.output == "test" {
 		options.WithoutSecrets, options.Now = !o.showSecrets, controllertest.DefaultNow
 	}
-	var err error
 	if o.now != "" {
 		if options.Now, err = time.Parse(time.RFC3339, o.now); err != nil {
 			return options, fmt.Errorf("--now %s: must be a time like 2026-01-01T00:00:00Z", o.now)

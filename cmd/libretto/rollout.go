@@ -85,7 +85,7 @@ func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, a
 	if err := isOneOf("-o", o.output, textFormats); err != nil {
 		return cannot(err)
 	}
-	ctx, cancel := o.withTimeout(ctx)
+	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
 	client, d, err := o.find(ctx, w, argument)
 	if err != nil {

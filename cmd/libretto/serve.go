@@ -48,7 +48,7 @@ taken too. A binary that is called metacontroller serves without being told to.`
 	o.addAliases(c.Flags())
 	completeFlag(c, "script-isolation", isolationProcess, isolationNone)
 	completeFlag(c, "script-trust", trustNamespace, trustShared)
-	completeFlag(c, "apply-strategy", "dynamic-apply", "server-side-apply")
+	completeFlag(c, "apply-strategy", applyStrategies...)
 	completeFlag(c, "logging-format", "json", "console")
 	conduct{success: "it was told to stop", problems: "it can't start, or lost its lease", stderr: "the log"}.addTo(c)
 	c.SetUsageFunc(func(c *cobra.Command) error {

@@ -42,7 +42,7 @@ func (s *Subject) base(now time.Time) (*stage.Base, error) {
 	if base := s.bases[now]; base != nil {
 		return base, nil
 	}
-	base, err := stage.NewBase(s.Definition, s.Resources, hostNamespace, now)
+	base, err := stage.NewBase(s.Definition, s.Resources, stage.Host{HostNamespace: hostNamespace}, now)
 	if err != nil {
 		return nil, err
 	}

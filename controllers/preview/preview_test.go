@@ -132,7 +132,7 @@ func settled(t testing.TB, method string, before script, parents int) scene {
 		t.Fatal(err)
 	}
 	definition := parse(t, strings.Replace(definitionText, "METHOD", method, 1))
-	base, err := stage.NewBase(definition, []memcluster.Resource{boxes}, "libretto", time.Unix(0, 0))
+	base, err := stage.NewBase(definition, []memcluster.Resource{boxes}, stage.Host{HostNamespace: "libretto"}, time.Unix(0, 0))
 	if err != nil || base.Refusal != nil {
 		t.Fatal(err, base.Refusal)
 	}

@@ -126,7 +126,7 @@ var rules = []rule{
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
 	{packages: "controllers/render/stage", imports: []string{
-		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
+		"controllers/api/...", "controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
 		"engines", "apply/...", "runtime/controller", "runtime/discovery",
 	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
 	{packages: "controllers/preview", imports: []string{

@@ -168,7 +168,7 @@ const hostNamespace = "libretto"
 func (s *subjects) programs(
 	ctx context.Context, set *manifest.Set, object *document.Object, resources []memcluster.Resource,
 ) (map[string]engines.Program, error) {
-	base, err := stage.NewBase(object.Unstructured, resources, hostNamespace, controllertest.DefaultNow)
+	base, err := stage.NewBase(object.Unstructured, resources, stage.Host{HostNamespace: hostNamespace}, controllertest.DefaultNow)
 	if err != nil {
 		return nil, err
 	}

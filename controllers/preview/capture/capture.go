@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/render/offline"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -30,8 +31,8 @@ type Input struct {
 	Notes   []string
 	Engines *engines.Registry
 	// Now is the time of the first pass.
-	Now           time.Time
-	HostNamespace string
+	Now time.Time
+	stage.Host
 }
 
 // Case is one definition and what it reads of the parent.
@@ -99,7 +100,7 @@ func (w *writer) text(ctx context.Context) ([]byte, error) {
 	var tests [][]byte
 	var sources []*unstructured.Unstructured
 	for _, c := range w.Cases {
-		own := append([]*unstructured.Unstructured{w.redaction.source(c.Subject.Definition)}, w.scripts(c)...)
+		own := append([]*unstructured.Unstructured{w.definition(c)}, w.scripts(c)...)
 		text, err := w.test(ctx, c, own)
 		if err != nil {
 			return nil, err
@@ -122,6 +123,16 @@ func (w *writer) text(ctx context.Context) ([]byte, error) {
 		fmt.Fprintf(&b, "---\n%s", text)
 	}
 	return b.Bytes(), nil
+}
+
+// definition returns that of a case. What it leaves to its host it says itself: tests know no host.
+func (w *writer) definition(c Case) *unstructured.Unstructured {
+	object := w.redaction.source(c.Subject.Definition)
+	spec, _ := object.Object["spec"].(map[string]any)
+	if spec != nil && spec["applyStrategy"] == nil && w.Strategy != "" {
+		spec["applyStrategy"] = string(w.Strategy)
+	}
+	return object
 }
 
 func (w *writer) scripts(c Case) []*unstructured.Unstructured {
@@ -170,7 +181,7 @@ func (w *writer) test(ctx context.Context, c Case, sources []*unstructured.Unstr
 	}
 	options := offline.Options{
 		Set: set, Engines: w.Engines, Parent: offline.SlashedName(c.Reading.Parent), Now: w.Now, Namespace: namespace,
-		HostNamespace: w.HostNamespace, Ready: func(*unstructured.Unstructured) bool { return false },
+		Host: w.Host, Ready: func(*unstructured.Unstructured) bool { return false },
 		Warn: func(string) {}, // What is not known of the cluster is in the notes.
 	}
 	renderings, err := offline.Render(ctx, options)

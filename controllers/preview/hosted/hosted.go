@@ -231,7 +231,7 @@ func (r *run) pass(
 	calls := &calls{ctx: ctx, until: until}
 	in := preview.Input{
 		Base: &stage.Base{
-			Plan: plan, HostNamespace: r.namespace, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
+			Plan: plan, Host: stage.Host{HostNamespace: r.namespace}, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
 		Objects: copied.Objects, Programs: calls.programs(plan, texts), Scripts: calls.scripts(plan, revision, r.ProgramsOf),
 		Passes: 1, OnlyDestroyed: true, Now: time.Now(),

@@ -130,7 +130,7 @@ func settledOf(
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	base, err := stage.NewBase(object, []memcluster.Resource{box}, "libretto", time.Unix(0, 0))
+	base, err := stage.NewBase(object, []memcluster.Resource{box}, stage.Host{HostNamespace: "libretto"}, time.Unix(0, 0))
 	if err != nil || base.Refusal != nil {
 		t.Fatal(err, base.Refusal)
 	}

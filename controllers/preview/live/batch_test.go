@@ -95,7 +95,7 @@ func scene(t *testing.T, boxes int) (*server, *Reader, Query) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := stage.NewBase(definition, []memcluster.Resource{resource}, "libretto", time.Unix(0, 0))
+	base, err := stage.NewBase(definition, []memcluster.Resource{resource}, stage.Host{HostNamespace: "libretto"}, time.Unix(0, 0))
 	if err != nil || base.Refusal != nil {
 		t.Fatal(err, base.Refusal)
 	}

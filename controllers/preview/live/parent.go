@@ -16,9 +16,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 )
 
-// Found is a definition of the cluster that looks after a parent.
+// Found is a definition, and how it can be run.
 type Found struct {
-	// Definition is as it is stored.
+	// Definition is as it is stored, with the spec of the files if they have one.
 	Definition *unstructured.Unstructured
 	// Subject is nil, and Err says why, if the definition can't be run.
 	Subject *Subject

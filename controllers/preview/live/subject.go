@@ -39,8 +39,7 @@ type Config struct {
 	Set *manifest.Set
 	// Engines run the scripts.
 	Engines *engines.Registry
-	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
-	HostNamespace string
+	stage.Host
 }
 
 // Subject is a definition as the files would make it, on the cluster that there is.
@@ -57,8 +56,9 @@ func (s *Subject) Name() string { return s.Definition.GetKind() + " " + s.Defini
 // openAPITimeout is how long a schema may take. Without it lists are merged by the names of fields.
 const openAPITimeout = 10 * time.Second
 
-// Subjects returns the definitions among the files, and those of the cluster that take scripts from the ConfigMaps among the files.
-func (c *Config) Subjects(ctx context.Context) ([]*Subject, error) {
+// Subjects returns the definitions among the files, and those of the cluster that take scripts from the ConfigMaps among the files. An
+// error means that there are none; those that can't be run have one of their own.
+func (c *Config) Subjects(ctx context.Context) ([]Found, error) {
 	definitions, live, err := c.definitions(ctx)
 	if err != nil {
 		return nil, err
@@ -67,13 +67,16 @@ func (c *Config) Subjects(ctx context.Context) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []*Subject
+	var all []Found
 	for _, given := range definitions {
-		s, err := c.subject(ctx, given, merged(given.Unstructured, live), surroundings)
-		if err != nil {
-			return nil, err
+		f := Found{Definition: merged(given.Unstructured, live)}
+		if f.Subject, f.Err = c.subject(ctx, given, f.Definition, surroundings); f.Err != nil {
+			f.Subject = nil
 		}
-		all = append(all, s)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }
@@ -103,7 +106,7 @@ func (c *Config) subject(
 ) (*Subject, error) {
 	base, err := c.base(ctx, merged, in.resources, in.known)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", given.GetKind(), given.GetName(), err)
+		return nil, err
 	}
 	s := &Subject{Base: base, reader: *c.Reader}
 	if usesServerSide(base.Plan) {
@@ -179,7 +182,7 @@ func merged(given *unstructured.Unstructured, live []*unstructured.Unstructured)
 // base plans a definition twice: its kinds tell which CustomResourceDefinitions to read.
 func (c *Config) base(ctx context.Context, d *unstructured.Unstructured, resources, known []memcluster.Resource) (*stage.Base, error) {
 	now := time.Now()
-	base, err := stage.NewBase(d, resources, c.HostNamespace, now)
+	base, err := stage.NewBase(d, resources, c.Host, now)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func (c *Config) base(ctx context.Context, d *unstructured.Unstructured, resourc
 		if err != nil {
 			return nil, err
 		}
-		if base, err = stage.NewBase(d, append(slices.Clip(resources), schemas...), c.HostNamespace, now); err != nil {
+		if base, err = stage.NewBase(d, append(slices.Clip(resources), schemas...), c.Host, now); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,8 @@ import (
 type Report struct {
 	// Definition is its kind and name.
 	Definition string
+	// Err is why nothing more is known, or nil.
+	Err error
 	// Parents is how many there are, and Classes by what is worst of what becomes of each.
 	Parents int
 	Classes map[Class]int
@@ -235,6 +237,9 @@ func (r *Report) Fails() bool { return len(r.failed) > 0 }
 
 // Summary returns one line that counts: parents by what becomes of them at the worst, and the objects that are lost.
 func (r *Report) Summary() string {
+	if r.Err != nil && r.Parents == 0 {
+		return "not compared"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d unchanged", count(r.Parents, "parent"), r.Classes[Unchanged])
 	for _, class := range classes[1:] {
@@ -249,6 +254,9 @@ func (r *Report) Summary() string {
 		if lost := r.countOf(preview.Action(class)); lost != "" && (class == Deleted || class == Recreated) {
 			b.WriteString(" " + lost)
 		}
+	}
+	if r.Err != nil {
+		b.WriteString("; not all were compared")
 	}
 	return b.String()
 }

@@ -69,7 +69,10 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 	}
 	several(r.waiting, signs[preview.Leave].sign, "wait", signs[preview.Leave].colour)
 	several(r.failed, "!", "fail", failedColour)
-	if len(r.order)+len(r.failed)+len(r.waiting) > 0 {
+	if r.Err != nil {
+		line("! "+r.Err.Error(), failedColour)
+	}
+	if len(r.order)+len(r.failed)+len(r.waiting) > 0 || r.Err != nil {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, r.Summary())
@@ -137,12 +140,14 @@ func Markdown(out io.Writer, reports []*Report) error {
 
 // document is a report as JSON.
 type document struct {
-	Definition string            `json:"definition"`
-	Summary    string            `json:"summary"`
-	Parents    int               `json:"parents"`
-	Classes    map[Class]int     `json:"classes"`
-	Changes    []changeDocument  `json:"changes"`
-	Failures   []failureDocument `json:"failures"`
+	Definition string `json:"definition"`
+	// Error is why the definition could not be compared, or not with all its parents.
+	Error    string            `json:"error,omitempty"`
+	Summary  string            `json:"summary"`
+	Parents  int               `json:"parents"`
+	Classes  map[Class]int     `json:"classes"`
+	Changes  []changeDocument  `json:"changes"`
+	Failures []failureDocument `json:"failures"`
 	// Waiting are what hooks wait for: the children of these parents stay as they are.
 	Waiting []failureDocument `json:"waiting,omitempty"`
 }
@@ -176,6 +181,9 @@ func JSON(out io.Writer, reports []*Report) error {
 		d := document{
 			Definition: r.Definition, Summary: r.Summary(), Parents: r.Parents, Classes: map[Class]int{}, Changes: []changeDocument{},
 			Failures: []failureDocument{},
+		}
+		if r.Err != nil {
+			d.Error = r.Err.Error()
 		}
 		for _, class := range classes {
 			d.Classes[class] = r.Classes[class]

@@ -39,8 +39,7 @@ type Options struct {
 	Now time.Time
 	// Namespace is that of objects without one.
 	Namespace string
-	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
-	HostNamespace string
+	stage.Host
 	// WithoutSecrets hides the values of Secrets, and what schemas call passwords, from the definition too.
 	WithoutSecrets bool
 	// Warn is told what may make a rendering differ from what a host does.

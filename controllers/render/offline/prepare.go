@@ -37,7 +37,7 @@ func (r *renderer) prepare(ctx context.Context) error {
 	for i, object := range r.Set.Objects {
 		objects[i] = object.Unstructured
 	}
-	base, err := stage.NewBase(r.definition.Unstructured, r.Set.Resources(), r.HostNamespace, r.clock.Now())
+	base, err := stage.NewBase(r.definition.Unstructured, r.Set.Resources(), r.Host, r.clock.Now())
 	if err != nil {
 		return err
 	}

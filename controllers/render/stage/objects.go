@@ -17,7 +17,7 @@ import (
 func (s *Stage) complete() {
 	if unknown := s.unknownKinds(); len(unknown) > 0 {
 		now := s.Clock.Now()
-		s.Base = withResources(slices.Concat(s.Resources, unknown), s.HostNamespace, now).Redefine(s.Definition, now)
+		s.Base = withResources(slices.Concat(s.Resources, unknown), s.Host, now).Redefine(s.Definition, now)
 	}
 	namespaced := map[schema.GroupVersionKind]bool{}
 	for _, resource := range s.Resources {

@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
@@ -34,28 +35,35 @@ type Base struct {
 	// Plan is nil, and Refusal says why, if the definition is not accepted.
 	Plan    *definition.Plan
 	Refusal *render.RefusedError
-	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
-	HostNamespace string
+	Host
 	// Schemas tell how lists are merged.
 	Schemas *openapi.Source
 }
 
+// Host is what a definition is planned with that only its host knows.
+type Host struct {
+	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
+	HostNamespace string
+	// Strategy is the apply strategy of definitions that set none. It defaults to dynamic apply.
+	Strategy v1alpha1.ApplyStrategy
+}
+
 // NewBase plans a definition with defaults, on a cluster that serves resources in addition to the built-in ones.
-func NewBase(definition *unstructured.Unstructured, resources []memcluster.Resource, hostNamespace string, now time.Time) (*Base, error) {
+func NewBase(definition *unstructured.Unstructured, resources []memcluster.Resource, host Host, now time.Time) (*Base, error) {
 	builtIn, err := builtInResources()
 	if err != nil {
 		return nil, err
 	}
-	return withResources(slices.Concat(builtIn, resources), hostNamespace, now).Redefine(definition, now), nil
+	return withResources(slices.Concat(builtIn, resources), host, now).Redefine(definition, now), nil
 }
 
 // withResources returns a base without a definition.
-func withResources(resources []memcluster.Resource, hostNamespace string, now time.Time) *Base {
+func withResources(resources []memcluster.Resource, host Host, now time.Time) *Base {
 	schemas := openapi.New(openapi.Config{
 		// The schemas never change, so that its clock may stand still.
 		API: schema.Documents(resources), Interval: time.Hour, Timeout: time.Minute, Clock: clocktesting.NewFakeClock(now), Log: logr.Discard(),
 	})
-	return &Base{Resources: resources, HostNamespace: hostNamespace, Schemas: schemas}
+	return &Base{Resources: resources, Host: host, Schemas: schemas}
 }
 
 // builtInResources returns the built-in resources, which are read once.
@@ -65,7 +73,7 @@ var builtInResources = sync.OnceValues(schema.BuiltIn)
 func (b *Base) Redefine(given *unstructured.Unstructured, now time.Time) *Base {
 	next := *b
 	next.Definition, next.Refusal = stored(given, now), nil
-	planner := definition.Planner{Find: next.find, RevisionNamespace: b.HostNamespace, FieldManager: render.FieldManager}
+	planner := definition.Planner{Find: next.find, RevisionNamespace: b.HostNamespace, Strategy: b.Strategy, FieldManager: render.FieldManager}
 	plan, refusal := planner.Plan(next.Definition)
 	if next.Plan = plan; refusal != nil {
 		next.Refusal = &render.RefusedError{Reason: refusal.Reason, Err: refusal.Err}
