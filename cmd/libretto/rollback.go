@@ -19,7 +19,8 @@ func rollbackCommand(w process) *cobra.Command {
 		Long: `Put a former, archived revision of the scripts of a definition to work, for all
 parents at once and whatever the scripts hold now: it is pinned, until --unpin.
 Without --to-revision it is the one before the edit that is being rolled out,
-else the last one that was archived before the one that serves.
+else the one that served before the one that serves: a second rollback goes forth
+again, as that of kubectl rollout undo does.
 
 It writes spec.scriptRollout.revision, or with --unpin takes it away. A GitOps
 tool that has the definition may take that back.
@@ -57,8 +58,12 @@ func rollBack(ctx context.Context, t target, revision string) (*livedefinition.C
 		return nil, err
 	}
 	var to *livedefinition.Revision
+	var notes []string
 	if revision == "" {
-		to, err = history.Previous()
+		var guessed bool
+		if to, guessed, err = history.Previous(); guessed {
+			notes = []string{"the status does not say what served before: this revision was archived before the one that served"}
+		}
 	} else {
 		to, err = history.Find(revision)
 	}
@@ -68,5 +73,5 @@ func rollBack(ctx context.Context, t target, revision string) (*livedefinition.C
 	if _, err := history.Load(ctx, to); err != nil { // It is whole.
 		return nil, err
 	}
-	return t.Write(ctx, t.definition, t.dryRun, livedefinition.Pin(t.definition, to.ID))
+	return t.Write(ctx, t.definition, t.dryRun, livedefinition.Pin(t.definition, to.ID, notes...))
 }

@@ -48,7 +48,8 @@ func rolloutStatusCommand(w process) *cobra.Command {
 step and how many parents have it, the revisions, what is held or was rolled
 back and why, and the way out. Definitions without spec.scriptRollout have a
 phase too: Held while an edit is held by its preview, NotReady while the newest
-scripts do not load or fail their tests, else Complete.
+scripts do not load or fail their tests, RevisionUnavailable while a revision that
+is pinned can't be had, else Complete. A pin is Complete whatever the scripts hold.
 
 An edit that the host has not seen yet can't be told: after kubectl apply of a
 ConfigMap the former revision is Complete for a moment.
@@ -66,8 +67,8 @@ ConfigMap the former revision is Complete for a moment.
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json; with --watch one document for each change")
 	completeFlag(c, "output", textFormats...)
 	finish(c, conduct{
-		success:  "the newest scripts serve all parents; without `--watch` also if they are on their way or paused",
-		problems: "the edit is held or rolled back, or the scripts do not load",
+		success:  "the newest scripts, or the revision that is pinned, serve all parents; without `--watch` also if they are on their way or paused",
+		problems: "the edit is held or rolled back, the scripts do not load, or a revision that is needed is not archived",
 		cannot:   "a flag is wrong, there is no such definition, the cluster can't be read, or `--timeout` is over",
 		stdout:   "the status, as -o says", stderr: "warnings; errors",
 	})

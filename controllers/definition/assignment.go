@@ -75,7 +75,7 @@ func (s *runtimeState) setRollout(rollout *v1alpha1.ScriptRollout, now time.Time
 func (s *runtimeState) retain(object *unstructured.Unstructured) {
 	state := storedRollout(object)
 	var retained []scripts.RevisionID
-	for _, id := range []string{state.StableRevision, state.UpdatedRevision} {
+	for _, id := range []string{state.StableRevision, state.UpdatedRevision, storedStatus(object).PreviousScriptRevisionHash} {
 		if id != "" {
 			retained = append(retained, scripts.RevisionID(id))
 		}

@@ -33,6 +33,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	status.ObservedGeneration = object.GetGeneration()
 	if !v.idle {
 		serves := v.rollout.serves(v)
+		status.PreviousScriptRevisionHash = previousRevision(status, serves)
 		status.ScriptRevision, status.ScriptRevisionHash = serves.Short(), string(serves)
 	}
 	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(status.ScriptRollout, v), v.held)
@@ -104,6 +105,21 @@ func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
 		return v1alpha1.DefinitionStatus{}
 	}
 	return current.Status
+}
+
+// previousRevision returns the revision that served before the one that now does, in full. It stays over restarts, and while no script serves.
+func previousRevision(stored v1alpha1.DefinitionStatus, serves scripts.RevisionID) string {
+	before := servedRevision(stored)
+	switch {
+	case before != "" && serves != "" && !serves.IsKnownAs(before):
+		if string(before) == before.Short() { // An earlier version wrote it.
+			return ""
+		}
+		return string(before)
+	case string(serves) == stored.PreviousScriptRevisionHash: // No script served between.
+		return ""
+	}
+	return stored.PreviousScriptRevisionHash
 }
 
 // servedRevision returns the ID of the scripts that a status says served last, or "". The hash

@@ -163,8 +163,9 @@ func rolloutPatch(field string, value any) map[string]any {
 	return map[string]any{"spec": map[string]any{"scriptRollout": map[string]any{field: value}}}
 }
 
-// Pin makes an archived revision serve, whatever the scripts are. first is the definition that the revision was chosen for.
-func Pin(first *Definition, id string) Decide {
+// Pin makes an archived revision serve, whatever the scripts are. first is the definition that the revision was chosen for, and notes are
+// why it was.
+func Pin(first *Definition, id string, notes ...string) Decide {
 	return func(d *Definition) (*Change, error) {
 		if d.serving() != first.serving() {
 			return nil, fmt.Errorf("%s: while this was written, revision %s took the place of %s: look at it with %s",
@@ -176,7 +177,10 @@ func Pin(first *Definition, id string) Decide {
 			return change, nil
 		}
 		change.Patch = rolloutPatch("revision", id)
-		change.Notes = append(d.managerNotes(), "it serves all parents, whatever the scripts are, until "+d.command("rollback")+" --unpin")
+		change.Notes = slices.Concat(notes, []string{
+			"it serves all parents, whatever the scripts are, until it is unpinned; " + d.sourcesText() + "",
+			"to go on: correct the scripts, then " + d.command("rollback") + " --unpin",
+		}, d.managerNotes())
 		return change, nil
 	}
 }
@@ -191,6 +195,28 @@ func Unpin(d *Definition) (*Change, error) {
 		Done: fmt.Sprintf("%s: revision %s is not pinned any more", d, shortID(pin)), Patch: rolloutPatch("revision", nil),
 		Notes: append([]string{"the newest scripts take over as an edit does"}, d.managerNotes()...),
 	}, nil
+}
+
+// sourcesText returns where the scripts are, which a pin does not change.
+func (d *Definition) sourcesText() string {
+	var names []string
+	for _, source := range d.Spec.ScriptSources {
+		switch {
+		case source.ConfigMap != nil:
+			names = append(names, fmt.Sprintf("ConfigMap %s/%s", source.ConfigMap.Namespace, source.ConfigMap.Name))
+		case source.Directory != nil:
+			names = append(names, "the directory "+string(source.Directory.Path))
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "the inline scripts stay as they are"
+	case len(names) == 1:
+		return names[0] + " stays as it is"
+	case len(names) > maxManagers:
+		names = append(names[:maxManagers], "others")
+	}
+	return strings.Join(names, ", ") + " stay as they are"
 }
 
 // maxManagers is how many managers are named.

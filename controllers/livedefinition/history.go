@@ -38,7 +38,7 @@ type Revision struct {
 	Created *time.Time `json:"created,omitempty"`
 	// TestsPassed reports whether it has tests, and they passed.
 	TestsPassed bool `json:"testsPassed,omitempty"`
-	// States are what the definition says of it: serves, stable, updated, held, failed, approved, pinned.
+	// States are what the definition says of it: serves, stable, previous, updated, held, failed, approved, pinned.
 	States []string `json:"states,omitempty"`
 }
 
@@ -76,7 +76,8 @@ func (h *History) addStates() {
 		approved = r.ApprovedRevision
 	}
 	for _, named := range []struct{ state, id string }{
-		{servingName(r.UpdatedRevision), h.of.serving()}, {"updated", r.UpdatedRevision}, {"held", r.HeldRevision},
+		{servingName(r.UpdatedRevision), h.of.serving()}, {"previous", h.of.Status.PreviousScriptRevisionHash}, {"updated", r.UpdatedRevision},
+		{"held", r.HeldRevision},
 		{"failed", r.FailedRevision}, {"approved", approved}, {"pinned", h.of.Spec.ScriptRollout.Revision},
 	} {
 		if named.id == "" {
@@ -116,22 +117,29 @@ func (h *History) Find(revision string) (*Revision, error) {
 	return &h.Revisions[i], nil
 }
 
-// Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the last one that was
-// archived before the one that serves.
-func (h *History) Previous() (*Revision, error) {
+// Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the one that served before the one that
+// serves. If the status does not say which that is, it is the last one that was archived before, and guessed is set.
+func (h *History) Previous() (to *Revision, guessed bool, err error) {
 	if h.of.rollout().UpdatedRevision != "" {
-		return h.Find(h.of.serving())
+		to, err = h.Find(h.of.serving())
+		return to, false, err
+	}
+	if previous := h.of.Status.PreviousScriptRevisionHash; previous != "" {
+		if to, err = h.Find(previous); err != nil {
+			err = fmt.Errorf("%w: it is what served before: name another one with --to-revision", err)
+		}
+		return to, false, err
 	}
 	i := h.index(h.of.serving())
 	if i < 0 || h.Revisions[i].Created == nil {
-		return nil, fmt.Errorf("%s: the revision that serves is not archived: name one with --to-revision: see %s", h.of, h.of.command("history"))
+		return nil, true, fmt.Errorf("%s: the revision that serves is not archived: name one with --to-revision: see %s", h.of, h.of.command("history"))
 	}
 	for i++; i < len(h.Revisions); i++ {
 		if h.Revisions[i].Created != nil {
-			return &h.Revisions[i], nil
+			return &h.Revisions[i], true, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w: see %s", h.of, errNoneBefore, h.of.command("history"))
+	return nil, true, fmt.Errorf("%s: %w: see %s", h.of, errNoneBefore, h.of.command("history"))
 }
 
 // Files reads the files of the archived revision with a number or an ID.

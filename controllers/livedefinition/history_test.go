@@ -97,6 +97,11 @@ func TestHistory(t *testing.T) {
 			3          cccccccccccccccc   9h    -        serves
 			2          bbbbbbbbbbbbbbbb   10h   passed
 			1          aaaaaaaaaaaaaaaa   11h   -`},
+		"one served before": {"}\n" + sources + "}\nstatus: {scriptRevisionHash: " + b + ", previousScriptRevisionHash: " + c + "}", `
+			REVISION   ID                 AGE   TESTS    STATE
+			3          cccccccccccccccc   9h    -        previous
+			2          bbbbbbbbbbbbbbbb   10h   passed   serves
+			1          aaaaaaaaaaaaaaaa   11h   -`},
 		"a step": {"}\n" + sources + "}\nstatus: {scriptRevisionHash: " + b + ", scriptRollout: {phase: Progressing, stableRevision: " + b + ", updatedRevision: " + c + "}}", `
 			REVISION   ID                 AGE   TESTS    STATE
 			3          cccccccccccccccc   9h    -        updated
@@ -163,10 +168,18 @@ func TestFindRevision(t *testing.T) {
 			"CompositeController hello: no revision was archived before the one that serves: name one with --to-revision: see libretto history compositecontroller/hello"},
 		"another one serves": {"scriptRevisionHash: " + idOf("d"),
 			"CompositeController hello: the revision that serves is not archived: name one with --to-revision: see libretto history compositecontroller/hello"},
+		"a newer one served before": {"scriptRevisionHash: " + idOf("a") + ", previousScriptRevisionHash: " + c, c},
+		"what served before is gone": {"scriptRevisionHash: " + idOf("a") + ", previousScriptRevisionHash: " + idOf("e"),
+			"CompositeController hello: revision " + idOf("e") + " is not archived: see libretto history compositecontroller/hello: " +
+				"it is what served before: name another one with --to-revision"},
 		"an edit of the first one is rolled out": {"scriptRevisionHash: " + c + ", scriptRollout: {phase: Progressing, stableRevision: " + idOf("a") + ", updatedRevision: " + c + "}", idOf("a")},
 	} {
 		got := ""
-		if found, err := historyOf(t, "}\n"+sources+"}\nstatus: {"+example.status+"}").Previous(); err != nil {
+		found, guessed, err := historyOf(t, "}\n"+sources+"}\nstatus: {"+example.status+"}").Previous()
+		if told := strings.Contains(example.status, "previousScriptRevisionHash") || strings.Contains(example.status, "updatedRevision"); guessed == told {
+			t.Errorf("%s: it is guessed: %t", name, guessed)
+		}
+		if err != nil {
 			got = err.Error()
 		} else {
 			got = found.ID

@@ -157,9 +157,16 @@ func TestRolloutStatus(t *testing.T) {
 			"CompositeController hello: Held, step 1 of 2, 0 of 0 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n  failed   cccccccccccccccc\n  why      no\n" +
 				"  next     correct the scripts, or let this revision through: libretto rollout approve compositecontroller/hello\n" +
 				"  next     go on: libretto rollout resume compositecontroller/hello\n", true, true},
-		"pinned": {"}\nspec: {scriptRollout: {revision: " + c + "}}\nstatus: {observedGeneration: 2, " + serving + ", " + loaded + "}",
-			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n  pinned   cccccccccccccccc\n" +
+		"pinned": {"}\nspec: {scriptRollout: {revision: " + a[:16] + "}}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {heldRevision: " + b + "}, " + loaded + "}",
+			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n  held     bbbbbbbbbbbbbbbb\n  pinned   aaaaaaaaaaaaaaaa\n" +
 				"  next     let the newest scripts serve again: libretto rollback compositecontroller/hello --unpin\n", true, false},
+		"a pin that does not serve yet": {"}\nspec: {scriptRollout: {revision: " + c + "}}\nstatus: {observedGeneration: 2, " + serving + ", " + loaded + "}",
+			"CompositeController hello: Progressing\n  serves   aaaaaaaaaaaaaaaa\n  pinned   cccccccccccccccc\n" +
+				"  next     let the newest scripts serve again: libretto rollback compositecontroller/hello --unpin\n", false, false},
+		"a pin to what is not archived": {"}\nspec: {scriptRollout: {revision: " + c + "}}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Complete}, " +
+			"conditions: [{type: ScriptsReady, status: \"True\", reason: RevisionUnavailable, message: m}, " +
+			"{type: Progressing, status: \"False\", reason: RevisionUnavailable, message: \"no c; libretto rollback --unpin\"}]}",
+			"CompositeController hello: RevisionUnavailable\n  serves   aaaaaaaaaaaaaaaa\n  pinned   cccccccccccccccc\n  why      no c; libretto rollback --unpin\n", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := definitionWith(t, example.fields).RolloutStatus()
@@ -267,7 +274,10 @@ func TestChanges(t *testing.T) {
 		"resume again": {"}", "", func(*Definition) Decide { return Pause(false) }, "", "CompositeController hello: not changed, as it is not paused", "", nil},
 		"roll back": {argo + held, "", func(d *Definition) Decide { return Pin(d, b) }, `{"spec":{"scriptRollout":{"revision":"` + b + `"}}}`,
 			"CompositeController hello: rolled back to revision bbbbbbbbbbbbbbbb", "",
-			[]string{note, "it serves all parents, whatever the scripts are, until libretto rollback compositecontroller/hello --unpin"}},
+			[]string{
+				"it serves all parents, whatever the scripts are, until it is unpinned; the inline scripts stay as they are",
+				"to go on: correct the scripts, then libretto rollback compositecontroller/hello --unpin", note,
+			}},
 		"roll back again": {"}\nspec: {scriptRollout: {revision: bbbbbbbbbbbbbbbb}}", "", func(d *Definition) Decide { return Pin(d, b) }, "",
 			"CompositeController hello: not changed, as revision bbbbbbbbbbbbbbbb is pinned already", "", nil},
 		"roll back when another one serves meanwhile": {held, "}\nstatus: {scriptRevisionHash: " + idOf("c") + "}", func(d *Definition) Decide { return Pin(d, b) }, "", "",

@@ -11,13 +11,18 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// PhaseNotReady is the phase while the newest scripts do not load, or their tests fail. It is none of the status of a definition.
-const PhaseNotReady = "NotReady"
+// Phases that are none of the status of a definition.
+const (
+	// PhaseNotReady is the phase while the newest scripts do not load, or their tests fail.
+	PhaseNotReady = "NotReady"
+	// PhaseRevisionUnavailable is the phase while a revision that is pinned, or that serves parents, can't be had.
+	PhaseRevisionUnavailable = "RevisionUnavailable"
+)
 
 // RolloutStatus is how far the newest scripts of a definition have come. Revisions are IDs in full, or the digits of them that are known.
 type RolloutStatus struct {
 	Definition string `json:"definition"`
-	// Phase is that of status.scriptRollout, or NotReady. A definition without steps has one too.
+	// Phase is that of status.scriptRollout, NotReady or RevisionUnavailable. A definition without steps has one too.
 	Phase string `json:"phase"`
 	// Message is why the edit is where it is.
 	Message string `json:"message,omitempty"`
@@ -49,7 +54,7 @@ func (s *RolloutStatus) Complete() bool { return s.Phase == string(v1alpha1.Scri
 // Stopped reports whether the newest scripts do not come to serve.
 func (s *RolloutStatus) Stopped() bool {
 	switch s.Phase {
-	case string(v1alpha1.ScriptsHeld), string(v1alpha1.ScriptsRolledBack), PhaseNotReady:
+	case string(v1alpha1.ScriptsHeld), string(v1alpha1.ScriptsRolledBack), PhaseNotReady, PhaseRevisionUnavailable:
 		return true
 	}
 	return false
@@ -84,12 +89,18 @@ func (d *Definition) phase() (phase, why string) {
 	if why == "" && progressing != nil && progressing.Reason != "Serving" {
 		why = progressing.Message
 	}
-	generation := d.Object.GetGeneration()
+	generation, pin := d.Object.GetGeneration(), d.Spec.ScriptRollout.Revision
 	switch {
 	case ready == nil:
 		return string(v1alpha1.ScriptsProgressing), "no host has looked at it yet"
 	case d.Status.ObservedGeneration < generation:
 		return string(v1alpha1.ScriptsProgressing), fmt.Sprintf("the host has not looked at generation %d of the spec yet", generation)
+	case progressing != nil && progressing.Reason == PhaseRevisionUnavailable:
+		return PhaseRevisionUnavailable, progressing.Message
+	case pin != "" && sameRevision(pin, d.serving()): // What the scripts hold takes over after the pin alone.
+		return string(v1alpha1.ScriptsComplete), why
+	case pin != "" && ready.Reason != "NoScripts":
+		return string(v1alpha1.ScriptsProgressing), why
 	case r.Phase != "" && r.Phase != v1alpha1.ScriptsComplete:
 		return string(r.Phase), why
 	case r.HeldRevision != "":
@@ -121,7 +132,7 @@ func (d *Definition) next(s *RolloutStatus) []string {
 	if d.isPaused() {
 		all = append(all, "go on: "+d.command("rollout resume"))
 	}
-	if s.Pinned != "" {
+	if s.Pinned != "" && !strings.Contains(s.Message, "--unpin") {
 		all = append(all, "let the newest scripts serve again: "+d.command("rollback")+" --unpin")
 	}
 	return all

@@ -114,6 +114,11 @@ type DefinitionStatus struct {
 	// scriptRevision has the first 16. Scripts are restored only if this is their hash.
 	// +optional
 	ScriptRevisionHash string `json:"scriptRevisionHash,omitempty"`
+	// PreviousScriptRevisionHash is the whole SHA-256 of the revision that served all
+	// parents before scriptRevisionHash, and that the command libretto rollback goes
+	// back to. It is absent until an edit has taken over.
+	// +optional
+	PreviousScriptRevisionHash string `json:"previousScriptRevisionHash,omitempty"`
 	// ScriptRollout is how far an edit of the scripts has come. It is absent if none
 	// was held or approved.
 	// +optional

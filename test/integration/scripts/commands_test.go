@@ -130,7 +130,8 @@ func TestHistoryCommands(t *testing.T) {
 	if pin := rolloutField(e, definition, "revision"); pin != nil {
 		t.Errorf("%v is pinned, want nothing", pin)
 	}
-	command(e, admin, "rollback "+definition+" --to-revision 1", 0, "rolled back to revision "+revisions[0]+"\n", "until libretto rollback compositecontroller/"+definition+" --unpin\n",
+	command(e, admin, "rollback "+definition+" --to-revision 1", 0, "rolled back to revision "+revisions[0]+"\n",
+		"to go on: correct the scripts, then libretto rollback compositecontroller/"+definition+" --unpin\n",
 		"the spec is also written by ")
 	if pin, _ := rolloutField(e, definition, "revision").(string); !strings.HasPrefix(pin, revisions[0]) {
 		t.Errorf("%q is pinned, want %s", pin, revisions[0])
@@ -148,6 +149,51 @@ func TestHistoryCommands(t *testing.T) {
 	if paused := rolloutField(e, definition, "paused"); paused != nil {
 		t.Errorf("paused is %v", paused)
 	}
+}
+
+// TestRollbackGoesForthAndBack rolls back twice, over a held edit, a text that serves again, and a restart: each time to what served before.
+func TestRollbackGoesForthAndBack(t *testing.T) {
+	t.Parallel()
+	e, definition := newWithChildren(t, "InPlace")
+	admin, said := e.Cluster.Kubeconfig, map[string]string{scriptRevision(e, definition): "one"}
+	serve := func(text string) string {
+		waitForSaid(e, "a", text)
+		var id string
+		e.Eventually(func() error {
+			if id = scriptRevision(e, definition); said[id] != "" && said[id] != text {
+				return fmt.Errorf("the status still has revision %s, of %q", id, said[id])
+			}
+			said[id] = text
+			return nil
+		})
+		waitUntilArchived(e, definition)
+		return id
+	}
+	edit := func(text string) string {
+		applyFiles(e, "hooks", "sync.js", scriptMaking(text))
+		return serve(text)
+	}
+	first := serve("one")
+	edit("two")
+	third := edit("three")
+	edit("one") // Its number in the archive stays 1.
+	applyFiles(e, "hooks", "sync.js", scriptForgetting("four"))
+	e.WaitForCondition(definition, "Progressing", "False", "Held")
+	e.Restart()
+	command(e, admin, "rollback "+definition, 0, "rolled back to revision "+third, "ConfigMap "+e.Namespace+"/hooks stays as it is", "--unpin")
+	serve("three")
+	command(e, admin, "history "+definition, 0, third+"   ", "serves, pinned", "previous")
+	e.WaitForCondition(definition, "Progressing", "True", "Pinned: ", "is held: ")
+	command(e, admin, "rollout status "+definition, 0, ": Complete, revision "+third+" serves all 3 parents", "pinned", "is held: it would delete")
+	command(e, admin, "rollback "+definition, 0, "rolled back to revision "+first)
+	serve("one")
+	command(e, admin, "rollback "+definition, 0, "rolled back to revision "+third)
+	serve("three")
+	applyFiles(e, "hooks", "sync.js", scriptMaking("five"))
+	e.WaitForCondition(definition, "Progressing", "True", "Pinned: ", "to let it take over: ")
+	command(e, admin, "rollback --unpin "+definition, 0, "is not pinned any more")
+	serve("five")
+	command(e, admin, "rollout status "+definition, 0, ": Complete, ")
 }
 
 // TestCommandsWithoutRights tells users which right is missing: they can do no more than kubectl lets them.
