@@ -56,6 +56,9 @@ func (c *Cluster) apply(t *table, r *request) error {
 
 // updated returns an object after a write that is not an apply, with its new managedFields.
 func (t *table) updated(before, after *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	if !isManaged(before) && !isManaged(after) {
+		return after, nil
+	}
 	fields, err := t.fieldManager()
 	if err != nil {
 		return nil, err
@@ -65,6 +68,13 @@ func (t *table) updated(before, after *unstructured.Unstructured, manager string
 		return nil, serverError(err)
 	}
 	return withoutTimes(result), nil
+}
+
+// isManaged reports whether an object has managedFields.
+func isManaged(object *unstructured.Unstructured) bool {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	_, managed := metadata["managedFields"]
+	return managed
 }
 
 // fieldManager returns what an API server has for the resource. The lock is held.

@@ -7,7 +7,6 @@ package memcluster
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,11 +110,9 @@ func (c *Cluster) next() int64 {
 	return c.version
 }
 
-// appendEvent appends a copy of the object with that version to the history. Entries are never changed.
+// appendEvent appends an object with that version to the history. It never changes any more.
 func (t *table) appendEvent(kind watch.EventType, object *unstructured.Unstructured, version int64) {
-	seen := object.DeepCopy()
-	seen.SetResourceVersion(strconv.FormatInt(version, 10))
-	t.log = append(t.log, change{version: version, event: watch.Event{Type: kind, Object: seen}})
+	t.log = append(t.log, change{version: version, event: watch.Event{Type: kind, Object: object}})
 	for w := range t.watchers {
 		w.notify()
 	}

@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 var errFinalizer = errors.New("no new finalizers can be added if the object is being deleted")
@@ -42,13 +43,48 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// set sets a top-level field, or removes it.
+// set sets a top-level field, or removes it. The value is shared.
 func set(object *unstructured.Unstructured, field string, value any) {
 	if value == nil {
 		delete(object.Object, field)
 		return
 	}
-	object.Object[field] = runtime.DeepCopyJSONValue(value)
+	object.Object[field] = value
+}
+
+// withOwnMetadata returns an object with metadata of its own, which shares the values there and all other fields.
+func withOwnMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
+	fields := maps.Clone(object.Object)
+	metadata, _ := fields["metadata"].(map[string]any)
+	fields["metadata"] = maps.Clone(metadata)
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// serverFields are the fields of metadata that no update changes.
+var serverFields = []string{
+	"namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// setServerFields gives an object the fields of metadata that no update changes.
+func setServerFields(object, before *unstructured.Unstructured) {
+	from, _ := before.Object["metadata"].(map[string]any)
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		object.Object["metadata"] = metadata
+	}
+	for _, name := range serverFields {
+		if value, ok := from[name]; ok {
+			metadata[name] = value
+		} else {
+			delete(metadata, name)
+		}
+	}
+}
+
+// isEqual reports whether two objects are the same to the API server. Most that are compared are not, which shows soon.
+func isEqual(a, b map[string]any) bool {
+	return jsonvalue.Equal(a, b) && equality.Semantic.DeepEqual(a, b)
 }
 
 // changesSpec reports whether a change increments the generation: a change outside metadata and status.
@@ -59,7 +95,7 @@ func changesSpec(before, after *unstructured.Unstructured) bool {
 		delete(fields, "status")
 		return fields
 	}
-	return !equality.Semantic.DeepEqual(rest(before), rest(after))
+	return !isEqual(rest(before), rest(after))
 }
 
 func addsFinalizer(before, after *unstructured.Unstructured) bool {

@@ -5,6 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -24,7 +25,7 @@ func (c *Cluster) patch(t *table, r *request) error {
 	if r.before == nil {
 		return apierrors.NewNotFound(t.GroupResource(), r.name)
 	}
-	merged, _ := mergePatch(r.before.DeepCopy().Object, r.body).(map[string]any)
+	merged, _ := mergePatch(r.before.DeepCopy().Object, runtime.DeepCopyJSON(r.body)).(map[string]any)
 	return c.update(t, r, &unstructured.Unstructured{Object: merged})
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +49,7 @@ func (c *Cluster) create(t *table, r *request) error {
 	return nil
 }
 
-// update replaces an object by the one sent, except for the fields that the server sets.
+// update replaces an object by the one sent, which it changes, except for the fields that the server sets.
 func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) error {
 	before := r.before
 	switch {
@@ -63,7 +62,6 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	case addsFinalizer(before, sent):
 		return apierrors.NewForbidden(t.GroupResource(), r.name, errFinalizer)
 	}
-	sent = sent.DeepCopy()
 	if err := t.decode(r, sent); err != nil {
 		return err
 	}
@@ -77,7 +75,7 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 			return err
 		}
 	}
-	if equality.Semantic.DeepEqual(before.Object, after.Object) {
+	if isEqual(before.Object, after.Object) {
 		r.after = before
 		return nil
 	}
@@ -95,7 +93,7 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 // updatedObject returns the object after an update. sent is decoded; it may be changed.
 func updatedObject(t *table, r *request, sent *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.status {
-		after := r.before.DeepCopy()
+		after := withOwnMetadata(r.before)
 		set(after, "status", sent.Object["status"])
 		return after
 	}
@@ -103,13 +101,7 @@ func updatedObject(t *table, r *request, sent *unstructured.Unstructured) *unstr
 	if t.HasStatus {
 		set(after, "status", r.before.Object["status"])
 	}
-	after.SetNamespace(r.key.Namespace)
-	after.SetUID(r.before.GetUID())
-	after.SetResourceVersion(r.before.GetResourceVersion())
-	after.SetGeneration(r.before.GetGeneration())
-	after.SetCreationTimestamp(r.before.GetCreationTimestamp())
-	after.SetDeletionTimestamp(r.before.GetDeletionTimestamp())
-	after.SetDeletionGracePeriodSeconds(r.before.GetDeletionGracePeriodSeconds())
+	setServerFields(after, r.before)
 	return after
 }
 
@@ -124,7 +116,7 @@ func (c *Cluster) remove(t *table, r *request) error {
 			return conflict(t, r, "the precondition of the deletion does not hold")
 		}
 	}
-	after := before.DeepCopy()
+	after := withOwnMetadata(before)
 	after.SetFinalizers(withPropagation(before.GetFinalizers(), r.options.PropagationPolicy))
 	if len(after.GetFinalizers()) == 0 {
 		c.drop(t, after)
@@ -138,7 +130,7 @@ func (c *Cluster) remove(t *table, r *request) error {
 			after.SetGeneration(before.GetGeneration() + 1)
 		}
 	}
-	if !equality.Semantic.DeepEqual(before.Object, after.Object) {
+	if !isEqual(before.Object, after.Object) {
 		r.after = c.store(t, watch.Modified, after)
 	}
 	return nil
@@ -168,6 +160,8 @@ func (c *Cluster) store(t *table, kind watch.EventType, object *unstructured.Uns
 // drop removes an object.
 func (c *Cluster) drop(t *table, object *unstructured.Unstructured) *unstructured.Unstructured {
 	delete(t.objects, keyOf(object))
-	t.appendEvent(watch.Deleted, object, c.next())
+	version, last := c.next(), withOwnMetadata(object)
+	last.SetResourceVersion(strconv.FormatInt(version, 10))
+	t.appendEvent(watch.Deleted, last, version)
 	return object
 }

@@ -45,7 +45,7 @@ type request struct {
 	name      string
 	key       types.NamespacedName
 	status    bool
-	sent      *unstructured.Unstructured
+	sent      *unstructured.Unstructured // is not changed
 	patchType types.PatchType
 	patch     []byte
 	body      map[string]any // of the patch
@@ -121,7 +121,7 @@ func (e *endpoint) recordWrite(t *table, r request, err error) {
 		Sent: r.body, Before: r.before, After: t.objects[r.key], Dropped: r.dropped, Err: err,
 	}
 	if r.sent != nil {
-		w.Sent = r.sent.DeepCopy().Object
+		w.Sent = r.sent.Object
 	}
 	if r.options.PropagationPolicy != nil {
 		w.Propagation = *r.options.PropagationPolicy
