@@ -52,8 +52,8 @@ type sampled struct {
 	cache *informer.Handle
 }
 
-// maxSampleBytes is how much memory the objects of a sample may take, about, and those of one parent more. It is copied. As much again may
-// be what hooks ask for on the way.
+// maxSampleBytes is how much memory the objects of a sample may take, about, and those of one parent more. As much again may be what
+// hooks ask for on the way.
 const maxSampleBytes = 64 << 20
 
 // Sampler returns a Sampler of all parents. The caches must be synced.
@@ -165,67 +165,63 @@ func (r *Reconciler) addInputs(s *Sample, parent *unstructured.Unstructured) {
 	}
 }
 
-// Copy is a copy of a sample, for one preview. It is not for several goroutines at once.
-type Copy struct {
-	// Objects are copies of all objects, with what the caches keep of their managedFields, and Parents those of them that are Sample.Parents.
-	Objects, Parents []*unstructured.Unstructured
+// View is what one preview reads: the objects of a sample, and others that hooks ask for on the way. All are read-only, as the caches share
+// them. It is not for several goroutines at once.
+type View struct {
+	// Objects are those of the sample, with what the caches keep of their managedFields.
+	Objects []*unstructured.Unstructured
 
 	pool *informer.Pool
-	// given are the objects that were copied, and bytes the memory that those take that were asked for, about.
+	// given are the objects that were handed out, and bytes the memory that those take that were asked for, about.
 	given map[types.UID]bool
 	bytes int
 }
 
-// ErrTooMuch is why Existing and Related copy no more.
+// ErrTooMuch is why Existing and Related return no more.
 var ErrTooMuch = fmt.Errorf("the objects that hooks ask for take more than %d MiB", maxSampleBytes>>20)
 
-// Copy copies the sample.
-func (s *Sample) Copy() *Copy {
-	c := &Copy{pool: s.pool, given: make(map[types.UID]bool, len(s.objects))}
-	isParent := make(map[types.UID]bool, len(s.Parents))
-	for _, parent := range s.Parents {
-		isParent[parent.GetUID()] = true
-	}
+// View returns a view of the sample.
+func (s *Sample) View() *View {
+	v := &View{pool: s.pool, given: make(map[types.UID]bool, len(s.objects)), Objects: make([]*unstructured.Unstructured, 0, len(s.objects))}
 	for _, from := range s.objects {
-		object := copyOf(from.cache, from.Unstructured)
-		c.given[object.GetUID()] = true
-		if c.Objects = append(c.Objects, object); isParent[object.GetUID()] {
-			c.Parents = append(c.Parents, object)
-		}
+		v.given[from.GetUID()] = true
+		v.Objects = append(v.Objects, withAppliedFields(from.cache, from.Unstructured))
 	}
-	return c
+	return v
 }
 
-func copyOf(cache *informer.Handle, object *unstructured.Unstructured) *unstructured.Unstructured {
-	copied := object.DeepCopy()
-	if fields := cache.AppliedFields(object); len(fields) > 0 {
-		_ = unstructured.SetNestedSlice(copied.Object, fields, "metadata", "managedFields") // It copies them.
+// withAppliedFields returns a cached object with what the cache keeps of its managedFields.
+func withAppliedFields(cache *informer.Handle, object *unstructured.Unstructured) *unstructured.Unstructured {
+	fields := cache.AppliedFields(object)
+	if len(fields) == 0 {
+		return object
 	}
-	return copied
+	metadata := jsonvalue.With(jsonvalue.ObjectIn(object.Object, "metadata"), "managedFields", fields)
+	return &unstructured.Unstructured{Object: jsonvalue.With(object.Object, "metadata", metadata)}
 }
 
-// more returns copies of objects that were not copied yet. Once there is too much, it always fails: what was copied before may be missing.
-func (c *Copy) more(cache *informer.Handle, objects ...*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var copies []*unstructured.Unstructured
-	if c.bytes > maxSampleBytes {
+// more returns objects that were not handed out yet. Once there is too much, it always fails: what was asked for before may be missing.
+func (v *View) more(cache *informer.Handle, objects ...*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var added []*unstructured.Unstructured
+	if v.bytes > maxSampleBytes {
 		return nil, ErrTooMuch
 	}
 	for _, object := range objects {
-		if c.given[object.GetUID()] {
+		if v.given[object.GetUID()] {
 			continue
 		}
-		if c.bytes += jsonvalue.Size(object.Object, maxSampleBytes); c.bytes > maxSampleBytes {
+		if v.bytes += jsonvalue.Size(object.Object, maxSampleBytes); v.bytes > maxSampleBytes {
 			return nil, ErrTooMuch
 		}
-		c.given[object.GetUID()] = true
-		copies = append(copies, copyOf(cache, object))
+		v.given[object.GetUID()] = true
+		added = append(added, withAppliedFields(cache, object))
 	}
-	return copies, nil
+	return added, nil
 }
 
-// Existing returns a copy of an object of any cache of the process, or nil if there is none. It reports whether there is such a cache.
-func (c *Copy) Existing(resource discovery.Resource, name types.NamespacedName) (object *unstructured.Unstructured, cached bool, err error) {
-	cache := c.pool.Share(resource.GroupVersionResource)
+// Existing returns an object of any cache of the process, or nil if there is none. It reports whether there is such a cache.
+func (v *View) Existing(resource discovery.Resource, name types.NamespacedName) (object *unstructured.Unstructured, cached bool, err error) {
+	cache := v.pool.Share(resource.GroupVersionResource)
 	if cache == nil {
 		return nil, false, nil
 	}
@@ -234,17 +230,17 @@ func (c *Copy) Existing(resource discovery.Resource, name types.NamespacedName) 
 	if found == nil {
 		return nil, true, nil
 	}
-	copies, err := c.more(cache, found)
-	if len(copies) == 1 {
-		object = copies[0]
+	added, err := v.more(cache, found)
+	if len(added) == 1 {
+		object = added[0]
 	}
 	return object, true, err
 }
 
-// Related returns copies of what a rule of the customize hook selects in any cache of the process, with the Namespaces if it goes by these,
-// but for what was copied before. It reports whether there is such a cache.
-func (c *Copy) Related(selection Selection) (objects []*unstructured.Unstructured, cached bool, err error) {
-	cache := c.pool.Share(selection.Resource.GroupVersionResource)
+// Related returns what a rule of the customize hook selects in any cache of the process, with the Namespaces if it goes by these, but for
+// what was handed out before. It reports whether there is such a cache.
+func (v *View) Related(selection Selection) (objects []*unstructured.Unstructured, cached bool, err error) {
+	cache := v.pool.Share(selection.Resource.GroupVersionResource)
 	if cache == nil {
 		return nil, false, nil
 	}
@@ -259,11 +255,11 @@ func (c *Copy) Related(selection Selection) (objects []*unstructured.Unstructure
 		}
 	}
 	if selection.Namespaces != nil {
-		if reader.namespaceCache = c.pool.Share(namespaceResource); reader.namespaceCache == nil {
+		if reader.namespaceCache = v.pool.Share(namespaceResource); reader.namespaceCache == nil {
 			return nil, false, nil
 		}
 		defer reader.namespaceCache.Close()
-		if objects, err = c.more(reader.namespaceCache, reader.namespaceCache.List()...); err != nil {
+		if objects, err = v.more(reader.namespaceCache, reader.namespaceCache.List()...); err != nil {
 			return nil, true, err
 		}
 	}
@@ -271,7 +267,7 @@ func (c *Copy) Related(selection Selection) (objects []*unstructured.Unstructure
 	if err != nil {
 		return nil, true, err
 	}
-	related, err := c.more(cache, found...)
+	related, err := v.more(cache, found...)
 	return append(objects, related...), true, err
 }
 

@@ -29,7 +29,7 @@ type Input struct {
 	// Base is the definition and what the cluster serves.
 	*stage.Base
 	// Objects are what a pass over the parents reads, as the API server or a cache returned them: parents, children, inputs,
-	// ControllerRevisions, and Namespaces if the definition goes by their labels. They become the preview's, and must not be used any more.
+	// ControllerRevisions, and Namespaces if the definition goes by their labels. They are not changed, and must not be.
 	Objects []*unstructured.Unstructured
 	// Parents are those of Objects over which passes are made.
 	Parents []*unstructured.Unstructured

@@ -183,7 +183,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	}
 	s.withRelated(config, r, byHook)
 	client := s.cluster.Client(r.writes.add)
-	r.pool = informer.NewPool(life, client, s.log)
+	r.pool = informer.NewPool(life, s.cluster.Reader(), s.log)
 	r.pool.KeepFields(FieldManager)
 	reconciler, err := parent.New(config, s.environment(client, r))
 	if err != nil {

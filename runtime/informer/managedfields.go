@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // cachedObject is a cached object with some of its managedFields. They are kept apart from the object:
@@ -68,19 +70,14 @@ func (p *Pool) isKept(manager, operation, subresource string) bool {
 	return ours && (rest == "" || rest[0] == '/') && operation == "Apply" && subresource == ""
 }
 
-// dropManagedFields removes an object's managedFields. It changes the object, but not its metadata.
-func dropManagedFields(object *unstructured.Unstructured) {
-	metadata, ok := object.Object["metadata"].(map[string]any)
-	if _, managed := metadata["managedFields"]; !ok || !managed {
-		return
+// withoutManagedFields returns an object without its managedFields, which shares all else.
+func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstructured {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	rest, managed := jsonvalue.Without(metadata, "managedFields")
+	if !managed {
+		return object
 	}
-	rest := make(map[string]any, len(metadata)-1)
-	for name, value := range metadata {
-		if name != "managedFields" {
-			rest[name] = value
-		}
-	}
-	object.Object["metadata"] = rest
+	return &unstructured.Unstructured{Object: jsonvalue.With(object.Object, "metadata", rest)}
 }
 
 // AppliedFields returns the entries of an object's managedFields that the cache keeps (see

@@ -198,7 +198,7 @@ func (p *Pool) transform(obj any) (any, error) {
 		return obj, nil
 	}
 	fields := p.AppliedFields(u)
-	dropManagedFields(u)
+	u = withoutManagedFields(u)
 	if len(fields) == 0 {
 		return u, nil
 	}

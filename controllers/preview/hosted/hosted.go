@@ -223,29 +223,22 @@ func (r *run) pass(
 	if len(parents) == 0 {
 		return nil, nil
 	}
-	copied := sample.Copy()
-	copies := map[types.UID]*unstructured.Unstructured{}
-	for _, object := range copied.Parents {
-		copies[object.GetUID()] = object
-	}
+	view := sample.View()
 	calls := &calls{ctx: ctx, until: until}
 	in := preview.Input{
 		Base: &stage.Base{
 			Plan: plan, Host: stage.Host{HostNamespace: r.namespace}, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
-		Objects: copied.Objects, Programs: calls.programs(plan, texts), Scripts: calls.scripts(plan, revision, r.ProgramsOf),
+		Objects: view.Objects, Parents: parents, Programs: calls.programs(plan, texts), Scripts: calls.scripts(plan, revision, r.ProgramsOf),
 		Passes: 1, OnlyDestroyed: true, Now: time.Now(),
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
-			object, cached, err := copied.Existing(resource.Resource, name)
+			object, cached, err := view.Existing(resource.Resource, name)
 			return object, unknownUnless(cached, err, resource.GroupResource().String())
 		},
 		Related: func(_ context.Context, selection parent.Selection) ([]*unstructured.Unstructured, error) {
-			related, cached, err := copied.Related(selection)
+			related, cached, err := view.Related(selection)
 			return related, unknownUnless(cached, err, "related "+selection.Resource.GroupResource().String())
 		},
-	}
-	for _, object := range parents {
-		in.Parents = append(in.Parents, copies[object.GetUID()])
 	}
 	return preview.Run(ctx, in)
 }

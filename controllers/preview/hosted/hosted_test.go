@@ -90,6 +90,7 @@ var three = []string{"-0", "-1", "-2"}
 type scene struct {
 	plan       *definition.Plan
 	reconciler *parent.Reconciler
+	pool       *informer.Pool
 	serving    texts
 }
 
@@ -161,10 +162,11 @@ func settledOf(
 		}
 	}
 	client := cluster.Client(nil)
+	pool := informer.NewPool(t.Context(), client, logr.Discard())
 	config := base.Plan.Config
 	config.Programs, config.Changed = func(*unstructured.Unstructured) parent.Programs { return parent.Programs{} }, func() {}
 	reconciler, err := parent.New(config, parent.Environment{
-		Client: client, Pool: informer.NewPool(t.Context(), client, logr.Discard()), Clock: clock.RealClock{}, Log: logr.Discard(),
+		Client: client, Pool: pool, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +175,29 @@ func settledOf(
 	if !reconciler.WaitForSync(t.Context()) {
 		t.Fatal("the caches have not synced")
 	}
-	return scene{plan: base.Plan, reconciler: reconciler, serving: serving}
+	s := scene{plan: base.Plan, reconciler: reconciler, serving: serving, pool: pool}
+	before := cluster.Objects()
+	t.Cleanup(func() { // Previews share the objects of the caches.
+		for _, object := range before {
+			if diff := cmp.Diff(object, s.cached(t, object)); diff != "" {
+				t.Errorf("a preview has changed an object of a cache:\n%s", diff)
+			}
+		}
+	})
+	return s
+}
+
+// cached returns an object as the host's cache has it. It is what it was given if there is no cache of its kind.
+func (s scene) cached(t testing.TB, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	for _, resource := range s.plan.Resources() {
+		if resource.Kind == object.GroupVersionKind() {
+			cache := s.pool.Share(resource.GroupVersionResource)
+			defer cache.Close()
+			return cache.Get(object.GetNamespace(), object.GetName())
+		}
+	}
+	return object
 }
 
 func (s scene) subject(next texts) definition.PreviewSubject {
@@ -489,22 +513,5 @@ func TestLargeAnswers(t *testing.T) {
 	}), 100)
 	if p.Held != "" || p.Unknown != 2 || !strings.Contains(p.Summary, "the answers for other parents take more than 64 MiB") {
 		t.Errorf("%+v", p)
-	}
-}
-
-// BenchmarkPreview previews hooks that take no time, of parents with three children each: what an edit takes longer for them.
-func BenchmarkPreview(b *testing.B) {
-	for _, parents := range []int{20, 100} {
-		for name, value := range map[string]string{"same": "1", "other": "2"} {
-			b.Run(fmt.Sprintf("%s/%d", name, parents), func(b *testing.B) {
-				s := settled(b, "InPlace", script, "", making("1", three), parents, nil)
-				next := making(value, three)
-				for b.Loop() {
-					if p := s.preview(b, next, 100); p.Held != "" || p.Unknown > 0 {
-						b.Fatal(p)
-					}
-				}
-			})
-		}
 	}
 }

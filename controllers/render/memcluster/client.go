@@ -18,9 +18,22 @@ func (c *Cluster) Client(record func(Write)) dynamic.Interface {
 	return &client{cluster: c, record: record}
 }
 
+// Reader returns a client for caches: what it gets, lists and watches are the cluster's own objects, which are read-only.
+func (c *Cluster) Reader() dynamic.Interface { return &client{cluster: c, shares: true} }
+
 type client struct {
 	cluster *Cluster
 	record  func(Write)
+	// shares is set if objects are returned without copying them.
+	shares bool
+}
+
+// out returns a stored object as the client returns it.
+func (c *client) out(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if c.shares {
+		return object
+	}
+	return object.DeepCopy()
 }
 
 // Resource returns the endpoint of a resource.

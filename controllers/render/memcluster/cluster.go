@@ -41,6 +41,7 @@ type table struct {
 	creations map[types.NamespacedName]int // How many objects of that name were created.
 	log       []change
 	watchers  map[*watcher]bool
+	listed    bool // by anyone, who may watch from there on
 	// heldFrom is the version after which changes are not sent, if held is set.
 	held     bool
 	heldFrom int64

@@ -54,10 +54,8 @@ func set(object *unstructured.Unstructured, field string, value any) {
 
 // withOwnMetadata returns an object with metadata of its own, which shares the values there and all other fields.
 func withOwnMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
-	fields := maps.Clone(object.Object)
-	metadata, _ := fields["metadata"].(map[string]any)
-	fields["metadata"] = maps.Clone(metadata)
-	return &unstructured.Unstructured{Object: fields}
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	return &unstructured.Unstructured{Object: jsonvalue.With(object.Object, "metadata", jsonvalue.Clone(metadata))}
 }
 
 // serverFields are the fields of metadata that no update changes.

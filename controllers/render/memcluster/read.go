@@ -28,7 +28,7 @@ func (e *endpoint) Get(_ context.Context, name string, _ metav1.GetOptions, _ ..
 	if object == nil {
 		return nil, apierrors.NewNotFound(e.resource.GroupResource(), name)
 	}
-	return object.DeepCopy(), nil
+	return e.out(object), nil
 }
 
 func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
@@ -42,13 +42,14 @@ func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstruc
 	if err != nil {
 		return nil, err
 	}
+	t.listed = true
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
 	list.SetAPIVersion(t.Kind.GroupVersion().String())
 	list.SetKind(t.Kind.Kind + "List")
 	list.SetResourceVersion(strconv.FormatInt(e.cluster.version, 10))
 	for _, object := range t.sorted() {
 		if matches(object) {
-			list.Items = append(list.Items, *object.DeepCopy())
+			list.Items = append(list.Items, *e.out(object))
 		}
 	}
 	return list, nil

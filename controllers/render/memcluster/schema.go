@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // decode reads an object as the API server does: unknown fields are dropped, defaults are filled in.
@@ -60,6 +62,22 @@ func (t *table) applyTable(object *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(object.Object, strings.Split(path, ".")...)
 	}
 	dropNulls(object.Object)
+}
+
+// changes reports whether applyTable makes a difference to an object.
+func (t *table) changes(object *unstructured.Unstructured) bool {
+	for path := range t.Defaults {
+		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...); err == nil && !found {
+			return true
+		}
+	}
+	for _, path := range t.Drops {
+		if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...); found {
+			return true
+		}
+	}
+	_, differs := jsonvalue.WithoutNulls(object.Object)
+	return differs
 }
 
 func dropNulls(value any) {

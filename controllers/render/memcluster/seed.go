@@ -2,6 +2,8 @@ package memcluster
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,7 +54,7 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 }
 
 // Store stores an object that an API server returned: nothing is missing, and what is stored is not validated again. It is read as that API
-// server would read it, so that a write that changes nothing leaves it as it is. The object must not be changed any more.
+// server would read it, so that a write that changes nothing leaves it as it is. The object is shared and not changed, and must not be by others.
 func (c *Cluster) Store(object *unstructured.Unstructured) error {
 	t, err := c.tableOf(object)
 	if err != nil {
@@ -71,9 +73,27 @@ func (c *Cluster) storeRead(t *table, object *unstructured.Unstructured) {
 		return
 	}
 	t.creations[key]++
+	read := t.read(object)
+	if version, err := strconv.ParseInt(read.GetResourceVersion(), 10, 64); err == nil && 0 < version && version <= maxStoredVersion && !t.listed {
+		c.version = max(c.version, version)
+		t.objects[key] = read // Who lists sees it, so that it is no event.
+		return
+	}
+	c.store(t, watch.Added, withOwnMetadata(read))
+}
+
+// maxStoredVersion bounds the versions that stored objects keep, so that there are as many for changes.
+const maxStoredVersion = math.MaxInt64 / 2
+
+// read returns an object as the API server reads it that has stored it: the same one, unless that makes a difference.
+func (t *table) read(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if t.Schema == nil && !t.changes(object) {
+		return object
+	}
+	read := object.DeepCopy()
 	// What can't be decoded was stored under another schema, and is taken as it is.
-	_ = t.decode(&request{name: object.GetName()}, object)
-	c.store(t, watch.Added, object)
+	_ = t.decode(&request{name: object.GetName()}, read)
+	return read
 }
 
 // Existing makes the cluster ask for an object before it creates one that it does not have: it has a part of another cluster, and names are

@@ -44,7 +44,7 @@ func (c *Cluster) watched() (watched map[schema.GroupVersionResource]int64, join
 
 // watcher sends the events of a table to one client.
 type watcher struct {
-	cluster *Cluster
+	*client
 	table   *table
 	matches func(*unstructured.Unstructured) bool
 	begin   int64 // The version from which the watch began.
@@ -72,7 +72,7 @@ func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch
 		return nil, err
 	}
 	w := &watcher{
-		cluster: e.cluster, table: t, matches: matches, begin: after, after: after,
+		client: e.client, table: t, matches: matches, begin: after, after: after,
 		results: make(chan watch.Event), pending: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	t.watchers[w] = true
@@ -134,7 +134,7 @@ func (w *watcher) nextEvents() []watch.Event {
 		}
 		w.after = change.version
 		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
-			events = append(events, watch.Event{Type: change.event.Type, Object: object.DeepCopy()})
+			events = append(events, watch.Event{Type: change.event.Type, Object: w.out(object)})
 		}
 	}
 	return events
