@@ -24,6 +24,10 @@ type Preview struct {
 	Summary string
 	// Unknown is how many parents could not be previewed.
 	Unknown int
+	// Alone is set if there was nothing to compare the revision with, although parents have children: another one has served.
+	Alone bool
+	// NotCompared is why there was nothing to compare it with, or empty. The tree sets it.
+	NotCompared string
 }
 
 // PreviewFunc tells what would come of a revision that loads, before it takes over from the one that serves. It returns soon after ctx ends.
@@ -82,10 +86,13 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		return Preview{Approved: true, Summary: "approved by name"}, true
 	}
 	if current == nil {
-		if last := t.lastGood(ctx); last != nil {
-			t.publish(ctx, last, State{Desired: r.ID, Previewing: r.ID})
-		} else if r.ID == t.spec.HeldBefore {
-			return Preview{Held: "it was held when the host was restarted, and no earlier revision can be restored to compare it with"}, true
+		if current = t.lastGood(ctx); current != nil {
+			t.hold = hold{} // There is something to compare it with now.
+			t.publish(ctx, current, State{Desired: r.ID, Previewing: r.ID})
+		} else if t.restored.isAwaited() {
+			p = Preview{Later: true}
+			t.hold = hold{candidate: r, last: p}
+			return p, true
 		}
 	}
 	again := t.repreview.Swap(false)
@@ -99,8 +106,11 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		finished = false
 	}
 	if !finished {
-		t.hold = hold{candidate: r}
+		t.hold = hold{candidate: r, last: Preview{Later: true}}
 		return p, false
+	}
+	if current == nil && !p.Later {
+		p = t.uncompared(r, p)
 	}
 	t.hold = hold{}
 	if p.Later || p.Held != "" {
@@ -110,6 +120,26 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		t.library.Metrics.previewed(t.spec.Definition, p.result(), time.Since(began))
 	}
 	return p, true
+}
+
+// uncompared returns a preview that compared a revision with nothing, with the reason. What was held before goes on to be held.
+func (t *Tree) uncompared(r *Revision, p Preview) Preview {
+	if p.Held == "" && r.ID == t.spec.HeldBefore {
+		p.Held = "it was held when the host was restarted"
+	}
+	if t.spec.Serving == "" && !p.Alone && p.Held == "" {
+		return p // It is the first one.
+	}
+	reason := "nothing tells which revision served before"
+	if t.spec.Serving != "" {
+		reason = fmt.Sprintf("revision %s served before, and can't be restored: %s", t.spec.Serving.Short(), t.restored.reason)
+	}
+	if p.Held != "" {
+		p.Held += "; there was nothing to compare it with: " + reason
+		return p
+	}
+	p.NotCompared = reason
+	return p
 }
 
 // publishHeld makes the last good revision serve on, or nothing, while another one is held or can't be previewed yet.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -19,6 +21,7 @@ import (
 type fakePreviewer struct {
 	runs  atomic.Int64
 	ready atomic.Bool
+	alone bool          // parents have children
 	end   chan struct{} // of the first preview that waits
 }
 
@@ -40,7 +43,7 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 	case text == "endless":
 		<-ctx.Done()
 	}
-	return scripts.Preview{Summary: "previewed"}
+	return scripts.Preview{Summary: "previewed", Alone: f.alone}
 }
 
 // approve names the revision that is held on ConfigMap a/one, in full or by its first digits.
@@ -190,26 +193,45 @@ func TestPreviewedEdits(t *testing.T) {
 
 // TestPreviewsAndRestart checks what serves when a process starts.
 func TestPreviewsAndRestart(t *testing.T) {
+	const gone = "0123456789abcdef"
+	nowhere := "revision " + gone + " served before, and can't be restored: no such revision is kept: no ControllerRevision a/composite-c-" + gone
+	lost := func(scripts.RevisionID) scripts.RevisionID { return gone }
 	for name, c := range map[string]struct {
-		reason   string
-		after    step // while no process runs
-		serving  func(scripts.RevisionID) scripts.RevisionID
-		text     string
-		held     string
-		runs     int64
-		heldOnce bool // and the process before told so
+		reason      string
+		after       step // while no process runs
+		serving     func(scripts.RevisionID) scripts.RevisionID
+		alone       bool
+		heldOnce    bool // the process before told that the edit was held
+		text        string
+		held        string
+		notCompared string
+		runs        int64
 	}{
 		"the text that served": {reason: "it goes on without a preview", text: "1"},
 		"a harmful edit":       {reason: "the archived text serves, and the edit is held", after: sync("harm"), text: "1", held: "it would delete all", runs: 1},
 		"a harmless edit":      {reason: "it takes over once it is previewed", after: sync("2"), text: "2", runs: 1},
-		"nothing was archived": {
-			reason: "there is nothing to go on with, so that the preview says what comes of it", after: sync("2"),
+		"the first one": {
+			reason: "nothing has served before", after: sync("2"),
 			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", runs: 1,
 		},
+		"the first one with children": {
+			reason: "something has made them, so that it is told", after: sync("2"), alone: true,
+			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", notCompared: "nothing tells which revision served before", runs: 1,
+		},
+		"a harmful edit, and nothing can be restored": {
+			reason: "nothing serves rather than that", after: sync("harm"), serving: lost, alone: true, runs: 1,
+			held: "it would delete all; there was nothing to compare it with: " + nowhere,
+		},
+		"a harmless edit, and nothing can be restored": {
+			reason: "it takes over, and that is told", after: sync("2"), serving: lost, alone: true, text: "2", notCompared: nowhere, runs: 1,
+		},
 		"held before, and nothing can be restored": {
-			reason: "rather nothing serves than what was held", after: sync("harm"), heldOnce: true,
-			serving: func(scripts.RevisionID) scripts.RevisionID { return "0123456789abcdef" },
-			held:    "it was held when the host was restarted, and no earlier revision can be restored to compare it with",
+			reason: "rather nothing serves than what was held", after: sync("harm"), heldOnce: true, serving: lost, runs: 1,
+			held: "it would delete all; there was nothing to compare it with: " + nowhere,
+		},
+		"held before, and harmless by itself": {
+			reason: "it was held for what only a comparison tells", after: sync("2"), heldOnce: true, serving: lost, runs: 1,
+			held: "it was held when the host was restarted; there was nothing to compare it with: " + nowhere,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +244,7 @@ func TestPreviewsAndRestart(t *testing.T) {
 				}
 				spec := kept("", "one")
 				if c.heldOnce {
-					sync("harm")(w)
+					c.after(w)
 					synctest.Wait()
 					spec.HeldBefore = w.tree.State().Desired
 				}
@@ -230,14 +252,88 @@ func TestPreviewsAndRestart(t *testing.T) {
 				if c.after != nil {
 					c.after(w)
 				}
-				f := &fakePreviewer{}
+				f := &fakePreviewer{alone: c.alone}
 				spec.Preview = f.preview
 				w.restartWith(spec, served)
 				pass(w)
-				if got := w.text(); got != c.text || w.tree.State().Held != c.held || f.runs.Load() != c.runs {
-					t.Errorf("%s: %q serves, held %q, %d previews; want %q, %q, %d", c.reason, got, w.tree.State().Held, f.runs.Load(), c.text, c.held, c.runs)
+				type told struct {
+					Text, Held, NotCompared string
+					Runs                    int64
+				}
+				state := w.tree.State()
+				if diff := cmp.Diff(told{c.text, c.held, c.notCompared, c.runs}, told{w.text(), state.Held, state.NotCompared, f.runs.Load()}); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", c.reason, diff)
 				}
 			})
 		})
 	}
+}
+
+// TestArchiveUnreadable starts a process with an edited text while the archive can't be read for what may pass: the text waits for half a minute.
+func TestArchiveUnreadable(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		passes time.Duration
+		edit   string
+		text   string // after two minutes
+		held   string
+		steps  []step
+	}{
+		"it passes":           {reason: "the edit is compared with what served", passes: 10 * time.Second, edit: "harm", text: "1", held: "it would delete all"},
+		"it does not pass":    {reason: "a harmless edit takes over", passes: time.Hour, edit: "2", text: "2"},
+		"it passes late":      {reason: "what served goes on then", passes: 45 * time.Second, edit: "harm", text: "1", held: "it would delete all"},
+		"approved meanwhile":  {reason: "an approval waits for nothing", passes: time.Hour, edit: "harm", text: "harm", steps: []step{approve(false)}},
+		"edited meanwhile":    {reason: "the newest text counts", passes: time.Hour, edit: "harm", text: "3", steps: []step{sync("3")}},
+		"taken back":          {reason: "what served needs no preview", passes: time.Hour, edit: "harm", text: "1", steps: []step{sync("1")}},
+		"does not load, then": {reason: "it is no reason to forget what served", passes: 10 * time.Second, edit: "harm", text: "1", steps: []step{sync("bad")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newEnv(t)
+				w.play(kept("", "one"), sync("1"), pass)
+				served := w.tree.State().Loaded
+				w.tree.Close()
+				sync(c.edit)(w)
+				began := time.Now()
+				w.client.PrependReactor("get", "controllerrevisions", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return time.Since(began) < c.passes, nil, errBoom
+				})
+				spec, f := kept("", "one"), &fakePreviewer{alone: true}
+				spec.Preview = f.preview
+				w.restartWith(spec, served)
+				state := w.tree.State()
+				if w.text() != "" || f.runs.Load() > 0 || state.Previewing == "" || state.NotRestored != "boom: it is tried again, at least every 1m0s" {
+					t.Fatalf("%s: at the start %q serves, after %d previews, and it is told that %q", c.reason, w.text(), f.runs.Load(), state.NotRestored)
+				}
+				for _, do := range c.steps {
+					do(w)
+					synctest.Wait()
+				}
+				<-time.After(2 * time.Minute)
+				synctest.Wait()
+				if got := w.tree.State(); w.text() != c.text || got.Held != c.held {
+					t.Errorf("%s: %q serves, held %q; want %q, %q", c.reason, w.text(), got.Held, c.text, c.held)
+				}
+			})
+		})
+	}
+}
+
+// TestPreviewSuspended suspends a tree in the middle of a preview, which then counts for nothing.
+func TestPreviewSuspended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, spec, f := newEnv(t), kept("", "one"), &fakePreviewer{}
+		spec.Preview = func(ctx context.Context, r *scripts.Revision) scripts.Preview {
+			if f.runs.Load() == 1 {
+				f.runs.Add(1)
+				<-ctx.Done()
+				return scripts.Preview{}
+			}
+			return f.preview(ctx, r)
+		}
+		w.play(spec, sync("1"), sync("harm"), func(w *env) { w.tree.Suspend(true) }, func(w *env) { w.tree.Suspend(false) })
+		if got := w.tree.State(); w.text() != "1" || got.Held != "it would delete all" {
+			t.Errorf("after its preview was cut short %q serves, held %q", w.text(), got.Held)
+		}
+	})
 }

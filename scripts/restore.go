@@ -6,24 +6,49 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/libretto-k8s/libretto/scripts/archive"
+)
+
+// restoreWait is how long a text that loads waits for the archive if that can't be read for what may pass: then it is previewed without what
+// served before. restoreRetry and maxRestoreRetry are the first and the last delay before the archive is read again.
+const (
+	restoreWait     = 30 * time.Second
+	restoreRetry    = time.Second
+	maxRestoreRetry = time.Minute
 )
 
 // restored is the result of restoring the revision that served when the previous process
 // ended.
 type restored struct {
-	final     bool   // there is no use in another attempt
-	transient bool   // there may be
-	from      string // the ControllerRevision that serves
-	reason    string // why none does
+	final  bool   // there is no use in another attempt
+	from   string // the ControllerRevision that serves
+	reason string // why none does
+	// since is when an attempt first failed for what may pass, and again when there is another one, or zero.
+	since, again time.Time
+	delay        time.Duration // before the one after that
 }
+
+// failed notes that an attempt failed for what may pass.
+func (r restored) failed(err error) restored {
+	now := time.Now()
+	if r.since.IsZero() {
+		r.since, r.delay = now, restoreRetry
+	}
+	r.reason = fmt.Sprintf("%s: it is tried again, at least every %s", err, maxRestoreRetry)
+	r.again, r.delay = now.Add(r.delay), min(2*r.delay, maxRestoreRetry)
+	return r
+}
+
+// isAwaited reports whether a text that loads waits for the archive.
+func (r restored) isAwaited() bool { return !r.since.IsZero() && time.Since(r.since) < restoreWait }
 
 // lastGood returns what serves while the sources don't load: what loaded last in this
 // process or, at its start, what served before it.
 func (t *Tree) lastGood(ctx context.Context) *Revision {
 	last := t.Current()
-	if last != nil || t.archiver == nil || t.spec.Serving == "" || t.restored.final {
+	if last != nil || t.archiver == nil || t.spec.Serving == "" || t.restored.final || time.Now().Before(t.restored.again) {
 		return last
 	}
 	r, err := t.restore(ctx, t.spec.Serving)
@@ -33,7 +58,7 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	case errors.Is(err, archive.ErrNone):
 		t.restored = restored{final: true, reason: err.Error()}
 	default:
-		t.restored = restored{transient: true, reason: fmt.Sprintf("%s: it is tried again every %s", err, retryAfter)}
+		t.restored = t.restored.failed(err)
 	}
 	return r
 }

@@ -96,10 +96,19 @@ func (t *Tree) isUnsettled(bad bool) bool {
 	return false
 }
 
-// settled returns a channel that tells when to look at the sources again, or nil.
-func (t *Tree) settled() <-chan time.Time {
+// lookAgain returns a channel that tells when to look at the sources and at the archive again, or nil.
+func (t *Tree) lookAgain() <-chan time.Time {
 	again := t.settling.again
-	if t.settling.again = (time.Time{}); again.IsZero() {
+	t.settling.again = time.Time{}
+	if restoring := t.restored.again; !restoring.IsZero() {
+		if soon := time.Now().Add(restoreRetry); restoring.Before(soon) { // It was not asked this time.
+			restoring = soon
+		}
+		if again.IsZero() || restoring.Before(again) {
+			again = restoring
+		}
+	}
+	if again.IsZero() {
 		return nil
 	}
 	return time.After(time.Until(again))

@@ -52,6 +52,8 @@ type State struct {
 	Approved RevisionID
 	// Previewed is what the preview of Loaded told, or empty if there was none.
 	Previewed string
+	// NotCompared is why Loaded took over though there was nothing to compare it with in its preview, or empty.
+	NotCompared string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
 	// Archived is the ID of the revision that is known to be in the archive, the last one if there are several, or empty.
@@ -123,7 +125,7 @@ func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
 		s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing && s.Approved == o.Approved && s.NotArchived == o.NotArchived &&
-		s.Archived == o.Archived
+		s.Archived == o.Archived && s.NotCompared == o.NotCompared
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

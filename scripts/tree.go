@@ -116,7 +116,7 @@ func (t *Tree) trigger() {
 // run loads the tree whenever it is triggered. Edits during a load are one trigger, so that
 // a burst costs few loads, and the last edit is loaded.
 func (t *Tree) run(ctx context.Context) {
-	var retry, settled <-chan time.Time
+	var retry, again <-chan time.Time
 	for {
 		var woken time.Time
 		select {
@@ -126,7 +126,7 @@ func (t *Tree) run(ctx context.Context) {
 			if woken = time.Now(); isTransient(t.failures) {
 				t.failures = nil
 			}
-		case <-settled:
+		case <-again:
 			woken = time.Now()
 		case <-t.wake:
 			woken = time.Now()
@@ -137,12 +137,12 @@ func (t *Tree) run(ctx context.Context) {
 			t.failures = nil
 		}
 		if t.isSuspended() {
-			retry, settled = nil, nil
+			retry, again = nil, nil
 			continue
 		}
 		t.load(ctx, woken)
-		settled = t.settled()
-		if retry = nil; isTransient(t.failures) || t.restored.transient {
+		again = t.lookAgain()
+		if retry = nil; isTransient(t.failures) {
 			retry = time.After(retryAfter)
 		}
 	}
@@ -224,7 +224,9 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		}
 		t.restored = restored{}
 		warnings := State{}.withProblems(d.warnings(revision.Programs)).Message()
-		state := State{Desired: content.id(), Warnings: warnings, Tested: t.tested, Previewed: preview.Summary}
+		state := State{
+			Desired: content.id(), Warnings: warnings, Tested: t.tested, Previewed: preview.Summary, NotCompared: preview.NotCompared,
+		}
 		if preview.Approved {
 			state.Approved = content.id()
 		}

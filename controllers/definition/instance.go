@@ -68,7 +68,7 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
 	var self atomic.Pointer[instance]
-	h, err := r.openHooks(p, before, r.previewFor(s, &self), revisionsInUse{s, &self}, changed)
+	h, err := r.openHooks(p, before, r.previewFor(s, &self, before), revisionsInUse{s, &self}, changed)
 	if err != nil {
 		return nil, err
 	}

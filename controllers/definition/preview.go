@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,9 @@ type PreviewSubject struct {
 	Scripts, ServingScripts map[string]engines.Program
 	// Parents returns the parents of Plan as they are.
 	Parents func() *parent.Sampler
+	// Alone is set if Serving is nil because what served before can't be had: nobody can say whether parents that fail did so before, so
+	// that these are told and hold nothing.
+	Alone bool
 	// Resources are those of objects that the hooks of Serving ask for, if it is not Plan.
 	Resources []discovery.Resource
 	// Limits are those of the definition for all parents. Nil means the rule for a sample.
@@ -55,8 +59,8 @@ type ProgramsFunc func(revision scripts.RevisionID) (map[string]engines.Program,
 const previewSync = 5 * time.Second
 
 // previewFor returns the preview of the scripts of an instance that does not exist yet: self is set to it. It is nil if this host previews
-// nothing.
-func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance]) scripts.PreviewFunc {
+// nothing. before is what a previous process has left.
+func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance], before former) scripts.PreviewFunc {
 	if r.config.Previewer == nil {
 		return nil
 	}
@@ -64,6 +68,9 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 		own, serving := self.Load(), s.serving.Load()
 		if own == nil || serving == nil && own.hooks.tree.Current() != nil {
 			return scripts.Preview{Later: true} // What served last is about to run.
+		}
+		if serving == nil {
+			return r.previewAlone(ctx, own, before, revision, s.limits.Load())
 		}
 		return r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
 	}
@@ -101,6 +108,23 @@ func (r *Reconciler) previewOf(
 		subject.Resources = serving.reconciler.RelatedResources()
 	}
 	return r.config.Previewer.Preview(ctx, subject)
+}
+
+// previewAlone previews a revision of the scripts of own while nothing serves: what has served before can't be had, or there was nothing.
+func (r *Reconciler) previewAlone(
+	ctx context.Context, own *instance, before former, revision *scripts.Revision, limits *v1alpha1.ScriptPreview,
+) scripts.Preview {
+	for !own.waitForSync(ctx) {
+		err := own.readError()
+		passes := err == nil || before.served != "" && !apierrors.IsForbidden(err)
+		if ctx.Err() != nil || !passes { // No parent is synced before, anyhow.
+			return scripts.Preview{Summary: fmt.Sprintf("it was not previewed: %v", err)}
+		}
+	}
+	return r.config.Previewer.Preview(ctx, PreviewSubject{
+		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, revision), Parents: own.reconciler.Sampler, Alone: true, Limits: limits,
+		TrustDomain: revision.TrustDomain(), Revision: revision.ID, ProgramsOf: own.hooks.scriptsBeside(revision),
+	})
 }
 
 // waitForSync waits for a moment until all caches are synced.

@@ -101,6 +101,9 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 	case len(state.Problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, state.Problems[0].Reason(), state.Message()
 		c.Message += fallbackMessage(state)
+	case state.Loaded == "" && state.Previewing != "" && state.NotRestored != "":
+		c.Status, c.Reason = metav1.ConditionUnknown, "Restoring"
+		c.Message = "revision " + state.Previewing.Short() + " waits for what served before, to be compared with it: " + state.NotRestored
 	case state.Loaded == "" && state.Held == "":
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
 	case held != "": // They have loaded. kubectl get shows the reason.

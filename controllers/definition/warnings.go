@@ -20,6 +20,7 @@ const (
 	reasonNoStatusSubresource   = "NoStatusSubresource"
 	reasonNoStatusChecks        = "NoStatusChecks"
 	reasonNoScriptRollout       = "NoScriptRollout"
+	reasonScriptNotCompared     = "ScriptNotCompared"
 	reasonRelatedNotDeclared    = "RelatedResourcesNotDeclared"
 	reasonRelatedNotServed      = "RelatedResourceNotServed"
 )
@@ -34,7 +35,23 @@ func (s *runtimeState) warnings() []warning {
 	if s.running.reconciler != nil {
 		held = s.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), s.sharedChildren(), s.removedWarnings, s.running.plan.warnings())
+	return slices.Concat(unfinalized(held), s.running.hooks.notCompared(), s.sharedChildren(), s.removedWarnings, s.running.plan.warnings())
+}
+
+// notCompared returns the warning that scripts took over though there was nothing to compare them with.
+func (h *hooks) notCompared() []warning {
+	if h == nil || h.tree == nil {
+		return nil
+	}
+	state := h.tree.State()
+	if state.NotCompared == "" {
+		return nil
+	}
+	message := fmt.Sprintf("revision %s took over, compared with nothing: %s", state.Loaded.Short(), state.NotCompared)
+	if state.Previewed != "" {
+		message += "; " + state.Previewed
+	}
+	return []warning{{reasonScriptNotCompared, message}}
 }
 
 // sharedChildren returns the warnings about children that other definitions claim too.

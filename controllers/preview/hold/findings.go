@@ -29,7 +29,9 @@ type Batch struct {
 	destroyed map[apply.Key]preview.Action // children by what becomes of them
 	owners    map[apply.Key]apply.Key      // of destroyed
 	failing   map[apply.Key]error
-	unknown   map[apply.Key]error
+	// failed are parents that fail too, if nobody can say whether they did before.
+	failed  map[apply.Key]error
+	unknown map[apply.Key]error
 }
 
 // Children are the numbers of children by the UIDs of their parents and by kind.
@@ -119,6 +121,17 @@ func (b *Batch) ExcuseNew(isParent func(*unstructured.Unstructured) bool) {
 	}
 }
 
+// ExcuseAlone is for scripts that there is nothing to compare with. It drops what parents lose that are being deleted, or are none any more, and
+// notes failures apart.
+func (b *Batch) ExcuseAlone(isParent func(*unstructured.Unstructured) bool) {
+	for key, owner := range b.owners {
+		if object := b.parents[owner]; object != nil && (object.GetDeletionTimestamp() != nil || !isParent(object)) {
+			delete(b.destroyed, key)
+		}
+	}
+	b.failed, b.failing = b.failing, nil
+}
+
 // Findings are what the new scripts would do that counts, to all parents that were previewed. They take the same memory for any number.
 type Findings struct {
 	// Total is the number of all parents, Known of those that could be previewed, Unknown of those that could not, and failing of those
@@ -130,7 +143,10 @@ type Findings struct {
 	children  map[schema.GroupKind]int
 	destroyed map[destruction]*destroyed
 
-	firstFailing, firstUnknown named
+	// failed is the number of those that fail if nobody can say whether they did before.
+	failed int
+
+	firstFailing, firstFailed, firstUnknown named
 }
 
 // destruction is what children are counted by.
@@ -192,6 +208,12 @@ func (f *Findings) Add(b *Batch) {
 			f.Late++
 		}
 	}
+	f.failed += len(b.failed)
+	for key, err := range b.failed {
+		if f.firstFailed.keep(key, err); IsLate(err) {
+			f.Late++
+		}
+	}
 	for key, err := range b.unknown {
 		if f.firstUnknown.keep(key, err); errors.Is(err, ErrLate) {
 			f.unmade++
@@ -246,6 +268,9 @@ func (f *Findings) Held(r Rule) string { return strings.Join(r.harm(f), "; ") }
 // Summary returns how many parents were previewed, and why others could not be.
 func (f *Findings) Summary() string {
 	text := fmt.Sprintf("previewed on %d of %d parents", f.Known, f.Total)
+	if f.failed > 0 {
+		text += fmt.Sprintf("; %d of them fail, and perhaps did before, first %s", f.failed, f.firstFailed)
+	}
 	switch {
 	case f.Unknown > 0 && f.firstUnknown.key == (apply.Key{}):
 		text += fmt.Sprintf("; nothing could be told of %d: %s", f.Unknown, line(f.firstUnknown.err))
@@ -257,6 +282,9 @@ func (f *Findings) Summary() string {
 
 // Destroys reports whether a child would be deleted or recreated.
 func (f *Findings) Destroys() bool { return f.countOf(anyKind, anyAction) > 0 }
+
+// HasChildren reports whether parents that were previewed have children.
+func (f *Findings) HasChildren() bool { return f.children[anyKind] > 0 }
 
 // describeDestroyed tells which children would be destroyed by an action, or by any. more is what that exceeds, or empty.
 func (f *Findings) describeDestroyed(kind schema.GroupKind, action preview.Action, more string) string {

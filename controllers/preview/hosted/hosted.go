@@ -80,6 +80,8 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		case err == nil && more:
 		case r.findings.Total == 0:
 			return scripts.Preview{} // There are no parents.
+		case subject.Alone && !r.findings.HasChildren() && r.findings.Unknown == 0:
+			return scripts.Preview{} // There are no children.
 		default:
 			return r.told()
 		}
@@ -89,7 +91,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 // told returns what is to be told of the findings.
 func (r *run) told() scripts.Preview {
 	f := r.findings
-	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Summary: f.Summary()}
+	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Summary: f.Summary(), Alone: r.Alone}
 	p.Destroys = p.Held == "" && f.Destroys()
 	if p.Held != "" && f.Unknown > 0 {
 		p.Held += "; " + p.Summary
@@ -153,11 +155,17 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 
 // preview previews parents with the new scripts, and those that it would harm with the ones that serve.
 func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, error) {
+	if r.Alone && len(sample.Children) == 0 {
+		return hold.NewBatch(sample.Parents, nil, nil), nil // Nothing can be lost.
+	}
 	outcomes, err := r.outcomes(ctx, sample)
 	if err != nil {
 		return nil, err
 	}
 	b := hold.NewBatch(sample.Parents, sample.Children, outcomes)
+	if r.Alone {
+		b.ExcuseAlone(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
+	}
 	if r.Serving == nil || !r.rule.IsHarm(b) {
 		return b, nil
 	}
