@@ -145,10 +145,20 @@ func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 		only.ScriptRollout = &v1alpha1.ScriptRolloutStatus{Parents: rollout.Parents, UpdatedParents: rollout.UpdatedParents}
 	}
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced); condition != nil {
-		only.Conditions = []metav1.Condition{*condition}
-		only.Conditions[0].LastTransitionTime = metav1.Time{}
+		only.Conditions = append(only.Conditions, *condition)
+	}
+	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); isAboutParents(condition) {
+		only.Conditions = append(only.Conditions, *condition)
+	}
+	for i := range only.Conditions {
+		only.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
 	return only
+}
+
+// isAboutParents reports whether a condition may say which parent a rollout waits for. What else it says is in status.scriptRollout as well.
+func isAboutParents(progressing *metav1.Condition) bool {
+	return progressing != nil && (progressing.Reason == reasonRollingOut || progressing.Reason == reasonServing)
 }
 
 // withoutParents returns a copy of a status without that, and without the times of its conditions.
@@ -160,6 +170,9 @@ func withoutParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus 
 	}
 	clearParentCounts(&rest)
 	meta.RemoveStatusCondition(&rest.Conditions, v1alpha1.ConditionParentsSynced)
+	if progressing := meta.FindStatusCondition(rest.Conditions, v1alpha1.ConditionProgressing); isAboutParents(progressing) {
+		progressing.Message = ""
+	}
 	for i := range rest.Conditions {
 		rest.Conditions[i].LastTransitionTime = metav1.Time{}
 	}

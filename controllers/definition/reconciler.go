@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	status := s.statusOf(object, view)
 	r.config.DefinitionMetrics.set(key, status, view.parents)
 	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
-		return controller.Result{RequeueAfter: wait}, retired
+		return controller.Result{RequeueAfter: variant.Earlier(wait, view.rollout.after)}, retired
 	}
 	again := variant.Earlier(recheckInterval, view.rollout.after)
 	return controller.Result{RequeueAfter: again}, errors.Join(retired, r.writeStatus(ctx, object, s, view))

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +29,8 @@ type rolloutView struct {
 	next    scriptrollout.State
 	changed bool
 	after   time.Duration
+	// waiting is the parent that the rollout waits for, since when and until when, or empty.
+	waiting string
 	// problem is why a revision that is needed can't be had, or empty. pinned is set if the spec names what serves, and sources is what the
 	// sources hold meanwhile.
 	problem string
@@ -58,6 +59,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Target = string(current.ID)
+		in.LetThrough = driver.hooks.tree.State().Approved == current.ID
 	}
 	unsettled := time.Duration(0)
 	if !v.pinned && in.Target != "" && in.Target != state.StableRevision && in.Target != state.UpdatedRevision {
@@ -80,13 +82,25 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		return v
 	}
 	result := scriptrollout.Next(in)
-	v.next, v.after = result.State, variant.Earlier(result.After, unsettled)
+	v.next, v.after, v.waiting = result.State, variant.Earlier(result.After, unsettled), waitingText(result)
 	if v.serving = scripts.RevisionID(v.next.StableRevision); v.serving == "" { // The newest revision serves all parents again.
 		v.serving = scripts.RevisionID(in.Target)
 	}
 	stored := storedStatus(object).ScriptRollout
 	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
 	return v
+}
+
+// waitingText returns what a rollout waits for. It does not change while the rollout waits for the same.
+func waitingText(result scriptrollout.Result) string {
+	if result.Waiting == "" {
+		return ""
+	}
+	text := fmt.Sprintf("it waits since %s for %s", result.Since.UTC().Format(time.RFC3339), result.Waiting)
+	if !result.Deadline.IsZero() {
+		text += fmt.Sprintf("; the edit counts as failed if it has not gone well by %s", result.Deadline.UTC().Format(time.RFC3339))
+	}
+	return text
 }
 
 func withoutCounts(state scriptrollout.State) scriptrollout.State {
@@ -121,8 +135,8 @@ func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state scriptro
 			p.Health = scriptrollout.Unready
 		case parent.ResultFailed:
 			p.Health = scriptrollout.Failing
-			if last.Revision == state.UpdatedRevision {
-				p.Health = r.blame(s, i, object, last, state)
+			if last.Revision == state.UpdatedRevision && !slices.Contains(state.FailingParents, int64(p.Hash)) {
+				p.Health = r.blame(s, i, object, state)
 			}
 		}
 		all = append(all, p)
@@ -146,11 +160,8 @@ type blamed map[types.UID]chan scriptrollout.Health
 // blame returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with the edit: that is
 // asked of a preview, once, in the background.
 func (r *Reconciler) blame(
-	s *runtimeState, i *instance, object *unstructured.Unstructured, last parent.LastSync, state scriptrollout.State,
+	s *runtimeState, i *instance, object *unstructured.Unstructured, state scriptrollout.State,
 ) scriptrollout.Health {
-	if last.FailedBefore {
-		return scriptrollout.Well
-	}
 	a := i.hooks.assigned.Load()
 	if r.config.Previewer == nil || a == nil {
 		return scriptrollout.Failing
@@ -198,7 +209,7 @@ func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, s
 	}
 }
 
-// merge returns what the status is to say of a rollout, after what it says of held and approved revisions.
+// merge returns what the status is to say of a rollout, after what it says of held revisions. Which one is approved is the rollout's to say.
 func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v1alpha1.ScriptRolloutStatus {
 	if !v.managed {
 		return before
@@ -206,9 +217,6 @@ func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v
 	next := *v.next.DeepCopy()
 	if before != nil {
 		next.HeldRevision = before.HeldRevision
-		if next.FailedRevision == "" || before.ApprovedRevision != next.FailedRevision { // Otherwise what the rollout says of it counts.
-			next.ApprovedRevision = before.ApprovedRevision
-		}
 	}
 	if held != "" && !v.pinned && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
 		next.Phase = v1alpha1.ScriptsHeld
@@ -336,6 +344,15 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	return c, true
 }
 
+// progressing returns the condition Progressing, with what the rollout waits for. That is no part of events: it changes with each parent.
+func (v rolloutView) progressing(object *unstructured.Unstructured, managers string) (c metav1.Condition, known bool) {
+	c, known = v.condition(object, managers)
+	if known && v.waiting != "" && c.Status == metav1.ConditionTrue {
+		c.Message += "\n" + v.waiting
+	}
+	return c, known
+}
+
 // inScriptsReady returns the condition ScriptsReady, with what a rollout makes of scripts that have loaded: kubectl get shows its reason.
 func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.Condition) metav1.Condition {
 	if c.Reason != "Loaded" && (c.Reason != reasonHeld || !v.pinned) {
@@ -349,8 +366,8 @@ func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.
 
 // sendRolloutEvents emits an event if the condition Progressing says something else of a rollout.
 func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, v statusView, before string) string {
-	c := meta.FindStatusCondition(v.conditions, v1alpha1.ConditionProgressing)
-	if !v.rollout.managed || c == nil || v.held != "" && !v.rollout.pinned {
+	c, known := v.rollout.condition(object, managersOf(v.objects))
+	if !known || v.held != "" && !v.rollout.pinned {
 		return before
 	}
 	now := c.Reason + ": " + c.Message

@@ -22,8 +22,8 @@ type SyncResult string
 const (
 	ResultNone    SyncResult = ""
 	ResultSettled SyncResult = "settled" // It wrote no child, and all children are ready.
-	ResultMoving  SyncResult = "moving"  // Children were written, are being rolled out, or the sync failed with what may pass.
-	ResultUnready SyncResult = "unready" // A child is not ready.
+	ResultMoving  SyncResult = "moving"  // Children were written, or the sync failed with what may pass.
+	ResultUnready SyncResult = "unready" // A child is not ready, or a rolling update of children is not done.
 	ResultFailed  SyncResult = "failed"
 )
 
@@ -35,8 +35,6 @@ type LastSync struct {
 	// Message is why it is not settled.
 	Message string
 	rolling string // why a rolling update of its children is not done
-	// FailedBefore is set if the last sync by another revision failed too.
-	FailedBefore bool
 }
 
 // lastSyncs holds how parents were synced last, for definitions whose scripts are rolled out. Kept in memory: the first passes after a start
@@ -63,9 +61,6 @@ func (l *lastSyncs) set(key controller.Key, uid types.UID, now LastSync) (change
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.byParent[uid]
-	if now.FailedBefore = before.FailedBefore; before.Revision != now.Revision {
-		now.FailedBefore = before.Result == ResultFailed
-	}
 	if old, known := l.byKey[key]; known && old != uid {
 		delete(l.byParent, old)
 	}
@@ -135,7 +130,7 @@ func failsForGood(retry controller.Retry, err error) bool {
 // childrenState returns how the children are that the pass has left as they were.
 func (p *pass) childrenState(rolling string) (SyncResult, string) {
 	if rolling != "" {
-		return ResultMoving, rolling
+		return ResultUnready, rolling
 	}
 	if waits := p.waits.of(p.key); len(waits) > 0 {
 		return ResultUnready, shortLine(waits[0].String())

@@ -10,28 +10,26 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// TestLastSyncs keeps whether a parent failed with the revision before, and forgets parents that are gone.
+// TestLastSyncs tells news, and forgets parents that are gone.
 func TestLastSyncs(t *testing.T) {
 	l := newLastSyncs()
 	key := controller.Key{Namespace: "default", Name: "a"}
 	for _, c := range []struct {
-		reason       string
-		uid          types.UID
-		now          LastSync
-		changed      bool
-		failedBefore bool
+		reason  string
+		uid     types.UID
+		now     LastSync
+		changed bool
 	}{
-		{"The first sync.", "1", LastSync{Revision: "A", Result: ResultFailed}, true, false},
-		{"The same again is no news.", "1", LastSync{Revision: "A", Result: ResultFailed}, false, false},
-		{"It failed with the revision before.", "1", LastSync{Revision: "B", Result: ResultFailed}, true, true},
-		{"That stays known while the revision is the same.", "1", LastSync{Revision: "B", Result: ResultMoving}, true, true},
-		{"It did not fail with the revision before.", "1", LastSync{Revision: "C", Result: ResultFailed}, true, false},
-		{"Another object of the name has no past.", "2", LastSync{Revision: "D", Result: ResultFailed}, true, false},
+		{"The first sync.", "1", LastSync{Revision: "A", Result: ResultFailed}, true},
+		{"The same again is no news.", "1", LastSync{Revision: "A", Result: ResultFailed}, false},
+		{"Another revision.", "1", LastSync{Revision: "B", Result: ResultFailed}, true},
+		{"Another result.", "1", LastSync{Revision: "B", Result: ResultMoving}, true},
+		{"Another object of the name has no past.", "2", LastSync{Revision: "B", Result: ResultMoving}, true},
 	} {
 		if changed := l.set(key, c.uid, c.now); changed != c.changed {
 			t.Errorf("%s changed %t, want %t", c.reason, changed, c.changed)
 		}
-		if got := l.of(c.uid); got.FailedBefore != c.failedBefore || got.Revision != c.now.Revision {
+		if got := l.of(c.uid); got != c.now {
 			t.Errorf("%s %+v", c.reason, got)
 		}
 	}

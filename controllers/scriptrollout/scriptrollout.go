@@ -55,8 +55,8 @@ type Input struct {
 	Target string
 	// Outdated is set if the sources hold another text than Target by now, which does not load or is held, or may do so in a moment.
 	Outdated bool
-	// Approved is set if an annotation names Target.
-	Approved bool
+	// Approved is set if an annotation names Target, and LetThrough if its preview let it take over because of one.
+	Approved, LetThrough bool
 	// Pinned is the whole ID of the revision that the spec pins, once it can be had.
 	Pinned string
 	// Parents are all there are.
@@ -72,6 +72,10 @@ type Result struct {
 	State State
 	// After is when to decide again even if nothing happens, or zero.
 	After time.Duration
+	// Waiting is the parent that the rollout waits for, and why, or empty. It has waited since Since, and the edit counts as failed at Deadline,
+	// unless that is zero.
+	Waiting         string
+	Since, Deadline time.Time
 }
 
 // IsManaged reports whether a rollout decides what serves. Otherwise the newest revision that loads does.
@@ -87,28 +91,32 @@ func Next(in Input) Result {
 	}
 	d.approval()
 	d.decide()
-	return Result{d.next, d.after}
+	d.result.State = d.next
+	return d.result
 }
 
 // decision is one call of Next.
 type decision struct {
 	Input
-	next  State
-	after time.Duration
+	next   State
+	result Result
 	// approvedNow is set if the approval is newer than what it lets through.
 	approvedNow bool
 }
 
-// approval finds out whether Target has been approved since it failed. An annotation that was there before says nothing about that. One that
-// is taken away and put there again does.
+// approval finds out whether Target has been approved since it failed. An annotation that was there when it failed, or that has let it through
+// already, is in ApprovedRevision, and says nothing more. One that is taken away and put there again does.
 func (d *decision) approval() {
-	failed := d.Target != "" && (d.Target == d.next.FailedRevision || d.next.Phase == v1alpha1.ScriptsHeld && d.Target == d.next.UpdatedRevision)
+	s := &d.next
+	failed := d.Target == s.FailedRevision || s.Phase == v1alpha1.ScriptsHeld && d.Target == s.UpdatedRevision
 	switch {
-	case !failed:
-	case d.Approved && d.next.ApprovedRevision != d.Target:
-		d.approvedNow, d.next.ApprovedRevision = true, d.Target
-	case !d.Approved && d.next.ApprovedRevision == d.Target:
-		d.next.ApprovedRevision = ""
+	case d.Target == "":
+	case !failed && d.LetThrough:
+		s.ApprovedRevision = d.Target
+	case failed && !d.Approved && s.ApprovedRevision == d.Target:
+		s.ApprovedRevision = ""
+	default:
+		d.approvedNow = failed && d.Approved && s.ApprovedRevision != d.Target
 	}
 }
 
@@ -134,6 +142,7 @@ func (d *decision) decide() {
 	case d.Target != s.UpdatedRevision:
 		d.start()
 	case s.Phase == v1alpha1.ScriptsHeld && d.approvedNow:
+		s.ApprovedRevision = d.Target
 		d.complete(d.Target)
 	default:
 		d.advance()
@@ -142,12 +151,16 @@ func (d *decision) decide() {
 
 func (d *decision) isPaused() bool { return ptr.Deref(d.Spec.Paused, false) }
 
-// pause keeps everything as it is.
+// pause keeps everything as it is. What is held goes no further anyhow, and waits for an approval.
 func (d *decision) pause() {
-	if s := &d.next; s.UpdatedRevision != "" || d.Target != s.StableRevision && d.Target != s.FailedRevision {
-		s.Phase = v1alpha1.ScriptsPaused
-		d.count(d.members())
+	s := &d.next
+	if s.UpdatedRevision == "" && (d.Target == s.StableRevision || d.Target == s.FailedRevision) {
+		return
 	}
+	if s.UpdatedRevision == "" || s.Phase != v1alpha1.ScriptsHeld {
+		s.Phase = v1alpha1.ScriptsPaused
+	}
+	d.count(d.members())
 }
 
 // complete makes one revision serve all parents.
@@ -165,21 +178,43 @@ func (d *decision) complete(revision string) {
 func (d *decision) endSteps() {
 	s := &d.next
 	s.UpdatedRevision, s.Step, s.Steps, s.Bound, s.StartedAt, s.PausedAt = "", nil, nil, nil, nil, nil
-	s.UpdatedParents, s.Parents, s.UnreadyParents = nil, nil, nil
+	s.UpdatedParents, s.Parents, s.UnreadyParents, s.FailingParents = nil, nil, nil, nil
 }
 
 // start begins with the first step of Target, from the stable revision.
 func (d *decision) start() {
-	d.endSteps()
+	s := &d.next
 	if len(d.Spec.Steps) == 0 || len(d.Parents) == 0 {
+		d.endSteps()
 		d.complete(d.Target)
 		return
 	}
-	d.next.UpdatedRevision = d.Target
-	if d.next.FailedRevision == d.Target {
-		d.next.FailedRevision = ""
+	if d.isStarting() {
+		return
+	}
+	unready, failing := s.UnreadyParents, s.FailingParents // Of an edit whose place this one takes.
+	d.endSteps()
+	s.UpdatedRevision, s.UnreadyParents, s.FailingParents = d.Target, unready, failing
+	if s.FailedRevision == d.Target {
+		s.FailedRevision = ""
+	}
+	if d.approvedNow {
+		s.ApprovedRevision = d.Target
 	}
 	d.begin(1)
+}
+
+// isStarting reports whether the process has just started, and has not synced all parents yet. No step begins before: it would not be known how
+// they were without the edit. That lasts for the deadline of a step at most, as parents come all the time.
+func (d *decision) isStarting() bool {
+	until := d.Since.Add(d.deadline())
+	at := slices.IndexFunc(d.Parents, func(p Parent) bool { return p.Health == Pending })
+	if at < 0 || !d.Now.Before(until) {
+		return false
+	}
+	d.result.Waiting, d.result.Since = d.Parents[at].Name+": has not been synced since the host started", d.Since
+	d.result.After = until.Sub(d.Now)
+	return true
 }
 
 // last is the number of the step that has all parents.
@@ -195,7 +230,8 @@ func (d *decision) begin(step int) {
 	s.Phase, s.Message = v1alpha1.ScriptsProgressing, ""
 	s.Step, s.Steps, s.PausedAt, s.StartedAt = ptr.To(int32(step)), ptr.To(int32(d.last())), nil, d.stamp()
 	s.Bound = ptr.To(max(ptr.Deref(s.Bound, 0), d.bound(step)))
-	s.UnreadyParents = d.unready(before)
+	s.UnreadyParents = d.remembered(s.UnreadyParents, Unready, before)
+	s.FailingParents = d.remembered(s.FailingParents, Failing, before)
 	d.count(d.members())
 }
 
@@ -204,21 +240,22 @@ func (d *decision) stamp() *metav1.Time {
 	return ptr.To(metav1.NewTime(d.Now.Add(time.Second - 1).Truncate(time.Second)))
 }
 
-// maxUnready is how many parents are remembered whose children were not ready when a step began.
-const maxUnready = 500
+// maxRemembered is how many parents are remembered that were not ready, or failed, when their step began.
+const maxRemembered = 500
 
-// unready returns the hashes of the members that are not ready, and that this step has first. Those before it are remembered already.
-func (d *decision) unready(before Assignment) []int64 {
+// remembered returns known with the hashes of the parents that this step has first, and whose health is so with the stable revision. That
+// survives a restart, and what an edit makes of a parent does not count as what it was before.
+func (d *decision) remembered(known []int64, health Health, before Assignment) []int64 {
 	after := AssignmentOf(d.Spec, &d.next)
-	known := slices.Clone(d.next.UnreadyParents)
+	known = slices.Clone(known)
 	for _, p := range d.Parents {
-		if p.Health == Unready && after.HasUpdated(p.Member) && !before.HasUpdated(p.Member) {
+		if p.Health == health && p.Revision == d.next.StableRevision && after.HasUpdated(p.Member) && !before.HasUpdated(p.Member) {
 			known = append(known, int64(p.Hash))
 		}
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
-	return known[:min(len(known), maxUnready)]
+	return known[:min(len(known), maxRemembered)]
 }
 
 // bound returns the bound of the hashes of a step.
@@ -301,30 +338,33 @@ func (d *decision) advance() {
 		if s.PausedAt == nil {
 			s.PausedAt = d.stamp()
 		}
-		s.Phase, s.Message, d.after = v1alpha1.ScriptsProgressing, "", d.pauseLeft(step, len(members))
-	case step < d.last():
+		s.Phase, s.Message, d.result.After = v1alpha1.ScriptsProgressing, "", d.pauseLeft(step, len(members))
+	case step < d.last() && !d.isStarting():
 		d.begin(step + 1)
+	case step < d.last():
 	default:
 		d.complete(s.UpdatedRevision)
 	}
 }
 
-// assess returns the first parent that fails because of the edit, or why the step does not go well yet, or neither.
+// assess returns the first parent that fails because of the edit, or which one the step waits for and why, or neither. A parent whose children
+// are not ready is told rather than one that is to be synced soon.
 func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
+	told := Pending
 	for i, p := range members {
-		why := ""
+		why := p.Message
 		switch {
 		case p.Revision != d.next.UpdatedRevision:
-			why = "has not been synced by it"
+			p.Health, why = Pending, "has not been synced by it"
+		case p.Health == Well,
+			p.Health == Unready && slices.Contains(d.next.UnreadyParents, int64(p.Hash)),
+			p.Health == Failing && slices.Contains(d.next.FailingParents, int64(p.Hash)):
+			continue
 		case p.Health == Failing:
 			return &members[i], ""
-		case p.Health == Unready && slices.Contains(d.next.UnreadyParents, int64(p.Hash)), p.Health == Well:
-			continue
-		default:
-			why = p.Message
 		}
-		if waiting == "" {
-			waiting = fmt.Sprintf("%s: %s", p.Name, why)
+		if waiting == "" || p.Health == Unready && told != Unready {
+			told, waiting = p.Health, fmt.Sprintf("%s: %s", p.Name, why)
 		}
 	}
 	return nil, waiting
@@ -358,19 +398,29 @@ func (d *decision) wait(step int, why string) {
 	if d.Since.After(since) {
 		since = d.Since
 	}
-	deadline := ptr.Deref(d.Spec.ProgressDeadlineSeconds, DefaultProgressDeadline)
-	left := since.Add(time.Duration(deadline) * time.Second).Sub(d.Now)
+	deadline := since.Add(d.deadline())
 	switch {
-	case left <= 0:
-		d.fail(fmt.Sprintf("step %d has not gone well within %d seconds: %s", step, deadline, why))
+	case !d.Now.Before(deadline):
+		d.fail(fmt.Sprintf("step %d has not gone well within %.0f seconds: %s", step, d.deadline().Seconds(), why))
 	case s.Phase != v1alpha1.ScriptsHeld:
-		d.after = left
+		d.result.Waiting, d.result.Since, d.result.Deadline, d.result.After = why, since, deadline, deadline.Sub(d.Now)
 	}
+}
+
+// deadline returns how long a step may take to go well.
+func (d *decision) deadline() time.Duration {
+	return time.Duration(ptr.Deref(d.Spec.ProgressDeadlineSeconds, DefaultProgressDeadline)) * time.Second
 }
 
 // fail does what the failure policy says.
 func (d *decision) fail(why string) {
 	s := &d.next
+	switch {
+	case d.Approved:
+		s.ApprovedRevision = s.UpdatedRevision // The annotation is older than the failure.
+	case s.ApprovedRevision == s.UpdatedRevision:
+		s.ApprovedRevision = ""
+	}
 	if d.Spec.FailurePolicy == v1alpha1.HoldScripts {
 		s.Phase, s.Message = v1alpha1.ScriptsHeld, why
 		return

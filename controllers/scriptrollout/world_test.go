@@ -27,7 +27,10 @@ type world struct {
 	outdated bool
 	parents  map[string]*box
 	now      time.Time
-	after    time.Duration
+	since    time.Time
+	last     Result
+	// letThrough is the revision that took over in place of a preview, because an annotation named it.
+	letThrough string
 	// log has each state that was stored.
 	log []string
 }
@@ -38,6 +41,8 @@ type box struct {
 	revision string
 	// fails has the revisions that it fails with, and unready those with which its children are not ready.
 	fails, unready map[string]bool
+	// unknown is set if the present process has not synced it.
+	unknown bool
 }
 
 func newWorld(parents int, steps ...v1alpha1.ScriptRolloutStep) *world {
@@ -59,6 +64,8 @@ func (w *world) parent(name string) Parent {
 	b := w.parents[name]
 	p := Parent{Name: name, Member: Member{HashOf(types.UID(name)), b.labels}, Revision: b.revision, Health: Well}
 	switch {
+	case b.unknown:
+		p.Health, p.Revision = Pending, ""
 	case b.fails[b.revision]:
 		p.Health, p.Message = Failing, "HookFailed: sync.js:3:9: no"
 	case b.unready[b.revision]:
@@ -68,7 +75,10 @@ func (w *world) parent(name string) Parent {
 }
 
 func (w *world) input() Input {
-	in := Input{Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, Now: w.now}
+	in := Input{
+		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
+		Now: w.now, Since: w.since,
+	}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision
 	}
@@ -81,8 +91,8 @@ func (w *world) input() Input {
 // decide stores the next state, and reports whether it is another.
 func (w *world) decide() bool {
 	r := Next(w.input())
-	w.after = r.After
 	changed := !cmp.Equal(w.state, r.State)
+	w.last = r
 	w.state = r.State
 	if line := w.String(); len(w.log) == 0 || w.log[len(w.log)-1] != line {
 		w.log = append(w.log, line)
@@ -94,22 +104,40 @@ func (w *world) decide() bool {
 func (w *world) sync() {
 	a := AssignmentOf(w.spec, &w.state)
 	for name, b := range w.parents {
-		if b.revision = a.RevisionOf(w.parent(name).Member); !IsManaged(w.spec, &w.state) {
+		if b.revision, b.unknown = a.RevisionOf(w.parent(name).Member), false; !IsManaged(w.spec, &w.state) {
 			b.revision = w.target
 		}
 	}
 }
 
-// settle decides and syncs until nothing changes.
+// restart makes another process take over, which does not know how parents are before it has synced them.
+func (w *world) restart() {
+	w.since = w.now
+	for _, b := range w.parents {
+		b.unknown = true
+	}
+}
+
+// settle syncs and decides until nothing changes.
 func (w *world) settle(t *testing.T) {
 	t.Helper()
 	for range 100 {
-		changed := w.decide()
-		if w.sync(); !changed {
+		if w.sync(); !w.decide() {
 			return
 		}
 	}
 	t.Fatalf("it never ends:\n%s", strings.Join(w.log, "\n"))
+}
+
+// named returns the log without the names of parents, which depend on hashes.
+func (w *world) named() []string {
+	log := slices.Clone(w.log)
+	for i := range log {
+		for parent := range w.parents {
+			log[i] = strings.ReplaceAll(log[i], parent, "NAME")
+		}
+	}
+	return log
 }
 
 func (w *world) by(revision string) int {

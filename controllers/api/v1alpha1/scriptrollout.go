@@ -167,6 +167,12 @@ type ScriptRolloutStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	UnreadyParents []int64 `json:"unreadyParents,omitempty"`
+	// FailingParents are the hashes of the UIDs of parents that failed when their step
+	// began, with the stable revision: that they fail is no failure of the edit.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
+	FailingParents []int64 `json:"failingParents,omitempty"`
 	// Message is why the edit is held, paused or rolled back: for a parent that fails, its
 	// name, reason and place in the script.
 	// +optional

@@ -79,13 +79,15 @@ spec:
 `, s.definition, s.Namespace, s.Group, rollout))
 }
 
-// edit makes the script give children a value. It throws for one Thing, if that is not empty, and for those with spec.fails.
+// edit makes the script give children a value. It throws for one Thing, if that is not empty, and for those with spec.fails. The API
+// server refuses the children of those with spec.refused.
 func (s *scene) edit(value, failing string) {
 	s.T.Helper()
 	script := fmt.Sprintf(`export function sync({parent}) {
   const name = parent.metadata.name;
   if (name === %q || (parent.spec ?? {}).fails) throw new Error("no");
-  return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: %q}}]};
+  const metadata = {name, labels: (parent.spec ?? {}).refused ? {refused: "not a value!"} : undefined};
+  return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata, data: {value: %q}}]};
 }
 `, failing, value)
 	s.write(script)

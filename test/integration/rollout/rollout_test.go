@@ -1,12 +1,16 @@
 package rollout_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -108,24 +112,92 @@ func TestPauseAndPin(t *testing.T) {
 	s.waitForValues(map[string]int{"three": 10})
 }
 
-// TestFailsAlready rolls out an edit while a parent of the first step fails with any text, over a restart, which forgets that it did: nothing is
-// wrong with the edit.
+// TestFailsAlready rolls out an edit while a parent of the first step fails with any text, and kills the host in the middle, which then has to
+// know that it did: nothing is wrong with the edit.
 func TestFailsAlready(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, 6, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 1}]}")
-	s.ApplyThing("bad", "tier: canary", "fails: true")
-	s.WaitForCondition(s.definition, "ParentsSynced", "False", "bad")
+	for how, spec := range map[string]string{"fails": "fails: true", "refused": "refused: true"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, 6, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 1}]}")
+			s.ApplyThing("bad", "tier: canary", spec)
+			s.WaitForCondition(s.definition, "ParentsSynced", "False", "bad")
+			r := s.record()
+			s.edit("two", "")
+			for seen := range r.seen {
+				if seen == "Progressing 1" {
+					break
+				}
+			}
+			s.Kill()
+			s.start()
+			s.waitForValues(map[string]int{"two": 6})
+			s.waitForPhase(v1alpha1.ScriptsComplete)
+			s.Kill()
+			s.edit("three", "") // Nobody knows at the start that the parent failed before.
+			s.start()
+			s.waitForValues(map[string]int{"three": 6})
+			s.waitForPhase(v1alpha1.ScriptsComplete)
+			r.check(t, "one", "two", "three")
+		})
+	}
+}
+
+// TestApproveTwice approves an edit by the command each time it has failed: it is tried again each time, and never by itself.
+func TestApproveTwice(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 3, "{steps: [{parents: 1}]}", "--script-preview=false")
+	first := s.firstStep(3)
 	r := s.record()
-	s.edit("two", "")
-	for seen := range r.seen {
-		if seen == "Progressing 1" {
-			break
-		}
+	s.edit("two", first)
+	s.waitForPhase(v1alpha1.ScriptsRolledBack)
+	for times := 2; times <= 3; times++ {
+		s.approve()
+		s.Eventually(func() error {
+			if got := r.tries(); got != times {
+				return fmt.Errorf("it was tried %d times, want %d: %v\n%s", got, times, r.all(), s.describe())
+			}
+			return nil
+		})
+		s.waitForPhase(v1alpha1.ScriptsRolledBack)
 	}
 	s.Restart()
-	s.waitForValues(map[string]int{"two": 6})
-	s.waitForPhase(v1alpha1.ScriptsComplete)
-	r.check(t, "one", "two")
+	s.ApplyThing("new", "", "")
+	s.WaitFor(env.ConfigMaps, "new", env.HasField("one", "data", "value"))
+	s.WaitForQuiet()
+	if got := r.tries(); got != 3 {
+		t.Errorf("it was tried %d times: %v", got, r.all())
+	}
+}
+
+// approve runs libretto rollout approve.
+func (s *scene) approve() {
+	s.T.Helper()
+	program, err := cluster.Binary("libretto")
+	s.NoError(err)
+	c := exec.CommandContext(s.T.Context(), program, "rollout", "approve", s.definition, "--kubeconfig", s.Cluster.Kubeconfig)
+	if out, err := c.CombinedOutput(); err != nil {
+		s.T.Fatalf("%v: %s", err, out)
+	}
+}
+
+// tries returns how often an edit has begun.
+func (r *recorder) tries() (count int) {
+	for _, state := range r.all() {
+		if state == "Progressing 1" {
+			count++
+		}
+	}
+	return count
+}
+
+// TestWaiting shows the parent that a step waits for in the condition, since when and until when.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 2, "{steps: [{parents: 1}]}")
+	s.write("export function sync() { return {waiting: {reason: \"NoLicence\", message: \"there is no licence\"}}; }\n")
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "it waits since 20", " for Thing "+s.Namespace+"/", "there is no licence",
+		"; the edit counts as failed if it has not gone well by 20")
 }
 
 // TestEditedWhileDown makes edits in the middle of a rollout while no host runs. Each is previewed when one starts: a good one begins anew from the
@@ -157,18 +229,22 @@ func TestEditedWhileDown(t *testing.T) {
 	r.check(t, "one", "two", "three")
 }
 
-// thirdStep returns a Thing with a high hash: one that no step but the last has.
+// thirdStep returns the Thing with the highest hash: one that no step but the last has. firstStep returns the one that all steps have.
 func (s *scene) thirdStep(parents int) string {
+	s.T.Helper()
+	return s.byHash(parents)[parents-1]
+}
+
+func (s *scene) firstStep(parents int) string {
+	s.T.Helper()
+	return s.byHash(parents)[0]
+}
+
+func (s *scene) byHash(parents int) []string {
 	s.T.Helper()
 	hashes := map[string]uint32{}
 	for n := range parents {
 		hashes[thing(n)] = hashOf(string(s.Get(s.Things(), thing(n)).GetUID()))
 	}
-	highest := thing(0)
-	for name, hash := range hashes {
-		if hash > hashes[highest] {
-			highest = name
-		}
-	}
-	return highest
+	return slices.SortedFunc(maps.Keys(hashes), func(a, b string) int { return cmp.Compare(hashes[a], hashes[b]) })
 }
