@@ -26,6 +26,8 @@ type Compiled struct {
 	// Files are the files of the tree, and Origins where each is from.
 	Files   engines.Files
 	Origins map[string]Origin
+	// ID is that of the revision that a host makes of the tree. It is empty if the tree has no such files.
+	ID RevisionID
 	// Programs are the hooks that compiled, by name.
 	Programs map[string]engines.Program
 	// Problems are all reasons why the tree does not load. Warnings are problems of programs that load nevertheless.
@@ -48,8 +50,13 @@ func Compile(ctx context.Context, registry *engines.Registry, spec Spec, content
 	}
 	expand(spec, readings, unpackers)
 	d := assemble(spec, readings, registry)
+	hooks, err := spec.encodeHooks()
+	if err != nil {
+		return nil, err
+	}
 	result := &Compiled{Files: d.files, Origins: d.origins, Problems: d.problems}
 	if len(d.problems) == 0 {
+		result.ID = fingerprintOf(d.files, hooks).id()
 		result.Programs, result.Problems = compile(ctx, registry, spec, d)
 		result.Warnings = d.warnings(result.Programs)
 	}

@@ -103,7 +103,10 @@ func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name(), err)
 		}
-		c := capture.Case{Subject: f.Subject, Reading: reading, ConfigMaps: p.configMaps(f)}
+		c := capture.Case{Subject: f.Subject, Reading: reading, ConfigMaps: f.Subject.Sources(), Ran: f.Ran}
+		if f.Ran.Unlike {
+			p.Reader.Warn(fmt.Sprintf("the revision that serves. %s: %s", f.Name(), f.Ran.Why))
+		}
 		if err := reading.Outcome.Err; isForbidden(err) {
 			p.Reader.Warn(err.Error())
 		}
@@ -123,25 +126,6 @@ func (p *liveParent) errAlone() error {
 func isForbidden(err error) bool {
 	var forbidden *live.ForbiddenError
 	return errors.As(err, &forbidden)
-}
-
-// configMaps returns those that the scripts of a definition are from.
-func (p *liveParent) configMaps(f live.Found) []*unstructured.Unstructured {
-	spec, err := f.Subject.Plan.Scripts()
-	if err != nil {
-		return nil
-	}
-	var all []*unstructured.Unstructured
-	for _, object := range p.Set.Objects {
-		for _, source := range spec.Sources {
-			origin := source.Origin().ConfigMap
-			if source.ConfigMap != nil && origin.Namespace == object.GetNamespace() && origin.Name == object.GetName() {
-				all = append(all, object.Unstructured)
-				break
-			}
-		}
-	}
-	return all
 }
 
 // customResourceDefinitions returns those of all kinds of the cases. What can't be read is replaced by one without a schema.

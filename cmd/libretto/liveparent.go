@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
@@ -36,7 +37,8 @@ func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions)
 	}
 	client, clientErr := informer.RESTClientFor(config)
 	discoveryClient, discoveryErr := discovery.NewDiscoveryClientForConfig(config)
-	if err := errors.Join(clientErr, discoveryErr); err != nil {
+	typed, typedErr := kubernetes.NewForConfig(config)
+	if err := errors.Join(clientErr, discoveryErr, typedErr); err != nil {
 		return nil, err
 	}
 	warned := map[string]bool{}
@@ -47,7 +49,7 @@ func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions)
 				fmt.Fprintln(w.stderr, "warning:", text)
 			}
 		}},
-		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), Host: host,
+		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), Host: host, Kubernetes: typed,
 	}, nil
 }
 

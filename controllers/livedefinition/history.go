@@ -8,14 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -44,13 +42,7 @@ type Revision struct {
 
 // History lists the revisions of a definition, the newest first.
 func (c *Client) History(ctx context.Context, d *Definition) (*History, error) {
-	location := archive.Location{
-		Namespace: definition.ArchiveNamespace(d.Spec.ScriptSources, c.HostNamespace),
-		Owner: metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.Object.GetKind(), Name: d.Object.GetName(), UID: d.Object.GetUID(),
-			Controller: ptr.To(true),
-		},
-	}
+	location := live.ArchiveOf(d.Object, d.Spec.ScriptSources, c.HostNamespace)
 	h := &History{Definition: d.String(), of: d, stored: &archive.History{Location: location, Client: c.Kubernetes, Metadata: c.Metadata}}
 	entries, err := h.stored.List(ctx)
 	if err != nil {

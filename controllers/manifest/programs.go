@@ -11,18 +11,26 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
+// Programs are the scripts of a definition.
+type Programs struct {
+	ByHook map[string]engines.Program
+	// Revision is the ID that they have in a host. It is known even if they don't compile. It is empty if no hook is a script.
+	Revision scripts.RevisionID
+	Warnings []error
+}
+
 // Programs compiles the scripts of a definition as the host does. The errors of the programs, the warnings, the returned error, and what
 // coverage counts have the places of the author's files. A definition without scripts has no programs.
 func (s *Set) Programs(
 	ctx context.Context, registry *engines.Registry, definition *document.Object, spec scripts.Spec,
-) (programs map[string]engines.Program, warnings []error, err error) {
-	programs = map[string]engines.Program{}
+) (Programs, error) {
+	all := Programs{ByHook: map[string]engines.Program{}}
 	if len(spec.Hooks) == 0 {
-		return programs, nil, nil
+		return all, nil
 	}
 	compiled, err := scripts.Compile(ctx, registry, spec, s.Contents)
 	if err != nil {
-		return nil, nil, err
+		return all, err
 	}
 	located := func(problems []scripts.Problem) []error {
 		var errs []error
@@ -31,15 +39,16 @@ func (s *Set) Programs(
 		}
 		return errs
 	}
+	all.Revision, all.Warnings = compiled.ID, located(compiled.Warnings)
 	if problems := located(compiled.Problems); len(problems) > 0 {
-		return nil, located(compiled.Warnings), errors.Join(problems...)
+		return all, errors.Join(problems...)
 	}
 	for hook, program := range compiled.Programs {
 		points := slices.Clone(program.CoveragePoints())
 		for i, p := range points {
 			points[i].Location = s.Locate(definition, spec, compiled.Origins[p.Location.File], p.Location)
 		}
-		programs[hook] = locatedProgram{Program: program, points: points, locate: func(e *engines.Error) error {
+		all.ByHook[hook] = locatedProgram{Program: program, points: points, locate: func(e *engines.Error) error {
 			origin, known := compiled.Origins[e.Location.File]
 			if !known {
 				return e
@@ -47,7 +56,7 @@ func (s *Set) Programs(
 			return s.located(definition, spec, scripts.Problem{Origin: origin, Err: e})
 		}}
 	}
-	return programs, located(compiled.Warnings), nil
+	return all, nil
 }
 
 // located returns the error of a problem, with its place in the files.

@@ -83,9 +83,9 @@ func TestPrograms(t *testing.T) {
 				Definition: "a", Sources: []scripts.Source{{ConfigMap: &scripts.ConfigMap{Namespace: "default", Name: c.from}}},
 				Hooks: map[string]scripts.Hook{"sync": {Path: "sync.js"}},
 			}
-			programs, _, err := set.Programs(t.Context(), registry, set.Definitions[0], spec)
+			compiled, err := set.Programs(t.Context(), registry, set.Definitions[0], spec)
 			if err == nil {
-				_, err = programs["sync"].Run(t.Context(), engines.Call{})
+				_, err = compiled.ByHook["sync"].Run(t.Context(), engines.Call{})
 				var e *engines.Error
 				if !errors.As(err, &e) {
 					t.Errorf("%T is no error of an engine", err)

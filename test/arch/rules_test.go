@@ -149,10 +149,12 @@ var rules = []rule{
 		why: "it is text about outcomes, and reads nothing"},
 	{packages: "controllers/preview/explain", imports: []string{
 		"controllers/preview", "controllers/preview/live", "controllers/render", "controllers/render/stage", "apply/...", "runtime/controller",
+		"scripts/archive",
 	}, why: "it is text about one pass, which its caller has read and made"},
 	{packages: "controllers/preview/capture", imports: []string{
 		"controllers/preview/live", "controllers/controllertest", "controllers/controllertest/suite", "controllers/manifest/...",
-		"controllers/render/memcluster", "controllers/render/offline", "controllers/render/stage", "engines", "apply/...", "runtime/discovery",
+		"controllers/render/memcluster", "controllers/render/offline", "controllers/render/stage", "engines", "scripts/archive", "apply/...",
+		"runtime/discovery",
 	}, why: "it writes what was read of a cluster as the files that offline commands take, and leaves all rules to these"},
 	{packages: "controllers/livedefinition", imports: []string{"controllers/api/...", "controllers/definition", "controllers/preview/live", "engines", "scripts/archive"},
 		why: "it is what commands read and write of a definition of a cluster: the host acts on it, and knows no commands"},

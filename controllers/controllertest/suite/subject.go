@@ -184,14 +184,14 @@ func (s *subjects) programs(
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}
 	spec.Coverage = s.coverage != nil
-	programs, warnings, err := set.Programs(ctx, s.engines, object, spec)
-	for _, warning := range warnings {
+	compiled, err := set.Programs(ctx, s.engines, object, spec)
+	for _, warning := range compiled.Warnings {
 		s.warn(warning.Error())
 	}
 	if s.coverage != nil {
-		return s.coverage.Watch(programs), err // It counts calls.
+		return s.coverage.Watch(compiled.ByHook), err // It counts calls.
 	}
-	return controllertest.Remember(programs), err
+	return controllertest.Remember(compiled.ByHook), err
 }
 
 // choose returns the definition that is tested. It returns another one with an error, if there is any.

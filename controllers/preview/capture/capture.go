@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/offline"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // Input is what was read.
@@ -41,6 +42,8 @@ type Case struct {
 	Reading *live.Reading
 	// ConfigMaps are those that scripts are from.
 	ConfigMaps []*unstructured.Unstructured
+	// Ran is which revision of the scripts that is.
+	Ran live.Ran
 }
 
 // File is a file of tests.
@@ -147,6 +150,11 @@ func (w *writer) scripts(c Case) []*unstructured.Unstructured {
 func (w *writer) header(b *bytes.Buffer) {
 	fmt.Fprintf(b, "# %s as it was in a cluster at %s. Its definition and scripts are below.\n", nameOf(w.Cases[0].Reading.Parent),
 		w.Now.UTC().Format(time.RFC3339))
+	for _, c := range w.Cases {
+		if c.Ran.Why != "" {
+			fmt.Fprintf(b, "# The scripts of %s are those of revision %s: %s.\n", c.Subject.Name(), archive.ShortID(c.Ran.Revision), oneLine(w.redaction.mask(c.Ran.Why)))
+		}
+	}
 	b.WriteString("# Left out: managedFields, resourceVersions, and UIDs that nothing refers to.\n")
 	for _, line := range slices.Concat(w.redaction.notes(), w.Notes) {
 		fmt.Fprintf(b, "# %s\n", oneLine(line))

@@ -22,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // Story is what is told of a parent.
@@ -35,6 +36,9 @@ type Story struct {
 type Definition struct {
 	Name           string `json:"name"`
 	ScriptRevision string `json:"scriptRevision,omitempty"`
+	// ScriptRevisionReason is why it is this one. OtherScripts is set if it is not the one that a host runs for the parent.
+	ScriptRevisionReason string `json:"scriptRevisionReason,omitempty"`
+	OtherScripts         bool   `json:"otherScripts,omitempty"`
 	// Conditions are those of the definition that are not True.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Error is why the pass fails, or why the definition can't be run here.
@@ -103,7 +107,7 @@ type Event struct {
 
 // AsWanted reports whether nothing would be done, and nothing fails or waits.
 func (d *Definition) AsWanted() bool {
-	return d.Error == "" && len(d.Changes) == 0 && len(d.Waits) == 0 && len(d.Conditions) == 0
+	return d.Error == "" && !d.OtherScripts && len(d.Changes) == 0 && len(d.Waits) == 0 && len(d.Conditions) == 0
 }
 
 // AsWanted reports whether the parent is as all definitions want it.
@@ -115,7 +119,9 @@ func (s *Story) AsWanted() bool {
 // are in it if all is set.
 func New(ctx context.Context, f live.Found, reading *live.Reading, err error, all bool) Definition {
 	d := Definition{Name: f.Name()}
-	d.ScriptRevision, _, _ = unstructured.NestedString(f.Definition.Object, "status", "scriptRevision")
+	if d.ScriptRevision, d.OtherScripts = archive.ShortID(f.Ran.Revision), f.Ran.Unlike; d.ScriptRevision != "" {
+		d.ScriptRevisionReason = cmp.Or(f.Ran.Why, newestServes)
+	}
 	d.Conditions = falseConditions(f.Definition)
 	if reading == nil {
 		d.Error = err.Error()
@@ -126,6 +132,9 @@ func New(ctx context.Context, f live.Found, reading *live.Reading, err error, al
 	t.tell(&d)
 	return d
 }
+
+// newestServes is why scripts are run that serve all parents.
+const newestServes = "it is what the sources hold, and serves"
 
 // Events returns events, with secrets hidden.
 func Events(events []*unstructured.Unstructured, secrets []string) []Event {

@@ -74,7 +74,11 @@ func (w *text) line(colour, format string, args ...any) {
 func (d *Definition) inShort() string {
 	line := d.Name
 	if d.ScriptRevision != "" {
-		line += " (scripts " + d.ScriptRevision + ")"
+		line += " (scripts " + d.ScriptRevision
+		if d.ScriptRevisionReason != newestServes {
+			line += ": " + d.ScriptRevisionReason
+		}
+		line += ")"
 	}
 	kinds, unready := map[string]int{}, 0
 	for _, child := range d.Children {
@@ -106,7 +110,7 @@ func (d *Definition) next() string {
 func (w *text) definition(d *Definition) {
 	revision := ""
 	if d.ScriptRevision != "" {
-		revision = ", scripts " + d.ScriptRevision
+		revision = ", scripts " + d.ScriptRevision + ": " + d.ScriptRevisionReason
 	}
 	w.line("", "\n%s%s", d.Name, revision)
 	for _, c := range d.Conditions {

@@ -23,6 +23,8 @@ type Found struct {
 	// Subject is nil, and Err says why, if the definition can't be run.
 	Subject *Subject
 	Err     error
+	// Ran is which scripts Subject has. It is only known for a parent.
+	Ran Ran
 }
 
 // Name returns the definition's kind and name.
@@ -51,8 +53,14 @@ func (c *Config) ForParent(ctx context.Context, resource apischema.GroupResource
 		if f.Subject != nil && f.Subject.ruleOf(object) < 0 {
 			continue
 		}
+		if f.Subject != nil {
+			f.Subject, f.Ran, f.Err = c.ofParent(ctx, d, f.Subject, f.Err, object, in)
+		}
 		if f.Err != nil {
 			f.Subject = nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		found = append(found, f)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -27,6 +28,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // Config is what subjects are made of.
@@ -40,18 +42,41 @@ type Config struct {
 	// Engines run the scripts.
 	Engines *engines.Registry
 	stage.Host
+	// Kubernetes reads archived revisions of scripts.
+	Kubernetes kubernetes.Interface
 }
 
 // Subject is a definition as the files would make it, on the cluster that there is.
 type Subject struct {
 	*stage.Base
 	Programs map[string]engines.Program
+	// Revision is the ID of the scripts, or empty if no hook is one.
+	Revision scripts.RevisionID
 	reader   Reader
 	related  *Related
+	// set has the definition and its scripts.
+	set *manifest.Set
 }
 
 // Name returns the definition's kind and name.
 func (s *Subject) Name() string { return s.Definition.GetKind() + " " + s.Definition.GetName() }
+
+// Sources returns the ConfigMaps that the scripts are from.
+func (s *Subject) Sources() []*unstructured.Unstructured {
+	spec, err := s.Plan.Scripts()
+	if err != nil {
+		return nil
+	}
+	var all []*unstructured.Unstructured
+	for _, object := range s.set.Objects {
+		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		isSource := func(source scripts.Source) bool { return source.ConfigMap != nil && source.Origin().ConfigMap == name }
+		if slices.ContainsFunc(spec.Sources, isSource) {
+			all = append(all, object.Unstructured)
+		}
+	}
+	return all
+}
 
 // openAPITimeout is how long a schema may take. Without it lists are merged by the names of fields.
 const openAPITimeout = 10 * time.Second
@@ -113,7 +138,9 @@ func (c *Config) subject(
 		s.reader.managed = true
 	}
 	s.related = s.reader.NewRelated()
-	s.Programs, err = c.programs(ctx, given, base.Plan)
+	s.set = c.Set
+	compiled, err := c.programs(ctx, given, base.Plan)
+	s.Programs, s.Revision = compiled.ByHook, compiled.Revision
 	return s, err
 }
 
@@ -216,10 +243,10 @@ func usesServerSide(plan *definition.Plan) bool {
 }
 
 // programs compiles the scripts of a definition. ConfigMaps that are not among the files are read from the cluster.
-func (c *Config) programs(ctx context.Context, d *document.Object, plan *definition.Plan) (map[string]engines.Program, error) {
+func (c *Config) programs(ctx context.Context, d *document.Object, plan *definition.Plan) (manifest.Programs, error) {
 	spec, err := plan.Scripts()
 	if err != nil {
-		return nil, err
+		return manifest.Programs{}, err
 	}
 	known := map[types.NamespacedName]bool{}
 	for _, name := range c.Set.ConfigMaps() {
@@ -231,26 +258,26 @@ func (c *Config) programs(ctx context.Context, d *document.Object, plan *definit
 		}
 		object, err := c.Reader.ConfigMap(ctx, source.Origin().ConfigMap)
 		if err != nil {
-			return nil, err
+			return manifest.Programs{}, err
 		}
 		if object != nil {
 			c.Set.AddStored(object)
 		}
 	}
-	programs, warnings, err := c.Set.Programs(ctx, c.Engines, d, spec)
-	for _, warning := range warnings {
+	compiled, err := c.Set.Programs(ctx, c.Engines, d, spec)
+	for _, warning := range compiled.Warnings {
 		c.Reader.Warn(warning.Error())
 	}
 	if err != nil {
-		return nil, err
+		return compiled, err
 	}
 	for _, named := range plan.Hooks {
-		if programs[string(named.Name)] == nil || named.Hook.Serving() == v1alpha1.WebhookBackend {
-			return nil, fmt.Errorf("spec.hooks.%s is a webhook: what a server would answer can't be known before it serves: "+
+		if compiled.ByHook[string(named.Name)] == nil || named.Hook.Serving() == v1alpha1.WebhookBackend {
+			return compiled, fmt.Errorf("spec.hooks.%s is a webhook: what a server would answer can't be known before it serves: "+
 				"give a script in its place, or let the host preview the server with spec.hooks.%s.webhook.sideEffects: None", named.Name, named.Name)
 		}
 	}
-	return programs, nil
+	return compiled, nil
 }
 
 // Preview calls each for what would become of each parent.

@@ -113,13 +113,14 @@ func (r *renderer) programs(ctx context.Context, plan *definition.Plan) (map[str
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	programs, warnings, err := r.Set.Programs(ctx, r.Engines, r.definition, spec)
-	for _, warning := range warnings {
+	compiled, err := r.Set.Programs(ctx, r.Engines, r.definition, spec)
+	for _, warning := range compiled.Warnings {
 		r.Warn(warning.Error())
 	}
 	if err != nil {
 		return nil, &InputError{err}
 	}
+	programs := compiled.ByHook
 	for _, named := range plan.Hooks {
 		name := string(named.Name)
 		answer, canned := r.Answers[name]

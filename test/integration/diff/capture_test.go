@@ -81,13 +81,18 @@ func TestCapture(t *testing.T) {
 func TestCaptureFailure(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.Apply(s.hooks(strings.Replace(script, "const labels", `if (name === "thing-1") throw new Error("not (this) one"); const labels`, 1)))
+	s.Apply(s.hooks(strings.Replace(script, "const labels", `if (request.parent.spec?.bad) throw new Error("not (this) one"); const labels`, 1)))
+	s.Patch(s.Things(), "thing-1", `{"spec": {"bad": true}}`)
 	author := s.reader()
 	args := []string{"capture", "things." + s.Group + "/thing-1", "-n", s.Namespace, "--kubeconfig"}
-	stdout, stderr, code := libretto(s.Env, append(args, author)...)
-	if code != 0 || stderr != "" {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	var stdout, stderr string
+	var code int
+	s.Eventually(func() error { // The text takes over.
+		if stdout, stderr, code = libretto(s.Env, append(args, author)...); code != 0 || stderr != "" || !strings.Contains(stdout, "fails: ") {
+			return fmt.Errorf("exit code %d: %s%s", code, stderr, stdout)
+		}
+		return nil
+	})
 	mustContain(t, stdout, []string{"fails: ", `not \(this\) one`}, []string{"very-secret", "want:"})
 	testFile(s.Env, stdout, 1)
 

@@ -109,7 +109,7 @@ func (s *scene) diffFile(kubeconfig, document string, args ...string) (stdout, s
 func (s *scene) reader() string {
 	u := s.NewUser("author")
 	for _, namespaced := range []struct{ group, resources string }{
-		{s.Group, "things"}, {"", "configmaps,secrets,services,pods"}, {"apps", "deployments"},
+		{s.Group, "things"}, {"", "configmaps,secrets,services,pods"}, {"apps", "deployments,controllerrevisions"},
 	} {
 		u.Grant(s.Namespace, namespaced.group, namespaced.resources, "get", "list")
 	}

@@ -54,11 +54,16 @@ func TestExplain(t *testing.T) {
 	}
 
 	s.Apply(s.hooks(strings.Replace(script, "const labels", `console.log("seen very-secret-one", name); if (name) throw new Error("not this one"); const labels`, 1)))
+	stdout, _, code = explain("thing-1") // A host would go on with the archived revision until it has previewed the edit.
+	if code != 0 || !strings.Contains(stdout, "has not been taken up by a host)") {
+		t.Errorf("exit code %d, want 0: %s", code, stdout)
+	}
+	s.Kubectl("-n", s.Namespace, "delete", "controllerrevisions", "--all")
 	stdout, _, code = explain("thing-1")
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	mustContain(t, stdout, []string{"! it fails: HookFailed: sync hook: ", "not this one", "log: seen (hidden) thing-1\n"}, []string{"very-secret"})
+	mustContain(t, stdout, []string{"which can't be had here: no such revision is kept", "! it fails: HookFailed: sync hook: ", "not this one", "log: seen (hidden) thing-1\n"}, []string{"very-secret"})
 
 	s.Apply(s.hooks("export function sync("))
 	stdout, _, code = explain("thing-1", "-o", "json")

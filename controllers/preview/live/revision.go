@@ -1,0 +1,130 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Ran is which revision of a definition's scripts is run for a parent.
+type Ran struct {
+	// Revision is its ID, or empty if no hook is a script.
+	Revision string
+	// Why says why it is that one. It is empty if it is what the sources hold and serves all parents.
+	Why string
+	// Unlike is set if it is not the one that a host runs for the parent.
+	Unlike bool
+}
+
+// fieldsOf decodes a field of a definition.
+func fieldsOf(d *unstructured.Unstructured, field string, into any) error {
+	fields, _ := d.Object[field].(map[string]any)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, into); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
+}
+
+// served returns the ID of the revision that a host runs for a parent, and why if that is not plain, by the status of the definition. A nil
+// parent means those that have no edit yet. It is empty if no host has served it.
+func served(d, object *unstructured.Unstructured) (id, why string, err error) {
+	var status v1alpha1.DefinitionStatus
+	var spec struct {
+		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
+	}
+	if err := errors.Join(fieldsOf(d, "status", &status), fieldsOf(d, "spec", &spec)); err != nil {
+		return "", "", err
+	}
+	rollout := spec.ScriptRollout
+	id = status.ScriptRevisionHash
+	if scripts.RevisionID(id).Short() != status.ScriptRevision {
+		id = status.ScriptRevision // That of an earlier version has no more.
+	}
+	state := status.ScriptRollout
+	if state == nil || state.StableRevision == "" || !scriptrollout.IsManaged(rollout, state) {
+		return id, "", nil
+	}
+	assignment := scriptrollout.AssignmentOf(rollout, state)
+	id = assignment.Stable
+	switch {
+	case assignment.Updated == "":
+		if rollout != nil && rollout.Revision != "" {
+			why = "spec.scriptRollout.revision pins it"
+		}
+		return id, why, nil
+	case object == nil:
+		return id, "", nil
+	}
+	step := fmt.Sprintf("step %d of %d of the rollout", ptr.Deref(state.Step, 1), ptr.Deref(state.Steps, 1))
+	member := scriptrollout.Member{Hash: scriptrollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
+	if assignment.HasUpdated(member) {
+		return assignment.Updated, step + " has the parent", nil
+	}
+	return id, fmt.Sprintf("%s to revision %s does not have the parent yet", step, scripts.RevisionID(assignment.Updated).Short()), nil
+}
+
+// ofParent returns a definition of the cluster with the revision of the scripts that a host runs for a parent. newest is the one with what
+// the sources hold, and failed why that does not load, or nil. If the other one can't be had, it is the newest.
+func (c *Config) ofParent(
+	ctx context.Context, d *unstructured.Unstructured, newest *Subject, failed error, object *unstructured.Unstructured, in surroundings,
+) (*Subject, Ran, error) {
+	spec, err := newest.Plan.Scripts()
+	if err != nil || len(spec.Hooks) == 0 {
+		return newest, Ran{}, failed
+	}
+	id, why, err := served(d, object)
+	newestID := string(newest.Revision)
+	isNewest := newestID != "" && (newestID == id || newest.Revision.Short() == id)
+	switch {
+	case err != nil:
+		return nil, Ran{}, err
+	case failed == nil && isNewest:
+		return newest, Ran{Revision: newestID, Why: why}, nil
+	case failed != nil && len(newest.Programs) > 0: // It is not for the scripts.
+		return nil, Ran{}, failed
+	case failed == nil && id == "":
+		return newest, Ran{Revision: newestID, Why: "it is what the sources hold: no host has served a revision yet", Unlike: true}, nil
+	case id == "":
+		return nil, Ran{}, failed
+	}
+	if why == "" {
+		why = c.whyNotNewest(d, newest, failed)
+	}
+	other, err := c.archived(ctx, d, id, in)
+	switch {
+	case ctx.Err() != nil:
+		return nil, Ran{}, context.Cause(ctx)
+	case err == nil:
+		return other, Ran{Revision: string(other.Revision), Why: why}, nil
+	case failed != nil:
+		return nil, Ran{}, fmt.Errorf("%w; revision %s, which serves, can't be had either: %w", failed, scripts.RevisionID(id).Short(), err)
+	}
+	return newest, Ran{Revision: newestID, Unlike: true, Why: fmt.Sprintf(
+		"it is what the sources hold: a host runs revision %s for this parent (%s), which can't be had here: %v", scripts.RevisionID(id).Short(), why, err)}, nil
+}
+
+// whyNotNewest returns why a revision serves that is not what the sources hold.
+func (c *Config) whyNotNewest(d *unstructured.Unstructured, newest *Subject, failed error) string {
+	var status v1alpha1.DefinitionStatus
+	_ = fieldsOf(d, "status", &status) // served has read it.
+	state := ptr.Deref(status.ScriptRollout, v1alpha1.ScriptRolloutStatus{})
+	edit := "what the sources hold, revision " + newest.Revision.Short() + ","
+	switch id := string(newest.Revision); {
+	case failed != nil:
+		return fmt.Sprintf("it serves, and what the sources hold does not load here: %v", failed)
+	case id == state.HeldRevision:
+		return edit + " is held"
+	case id == state.FailedRevision:
+		return edit + " was taken back"
+	default:
+		return edit + " has not been taken up by a host"
+	}
+}
