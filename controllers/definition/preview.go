@@ -251,6 +251,8 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 		next.HeldRevision = string(state.Desired)
 	case v.noScripts, state.Previewing == "" && state.Testing == "" && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
+	case state.Testing == "" && len(state.Problems) > 0 && state.Desired != "" && string(state.Desired) != next.HeldRevision:
+		next.HeldRevision = "" // The sources hold another text by now.
 	}
 	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
 		return nil

@@ -38,7 +38,7 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 		sent = true
 		text := "revision " + now.revision.Short() + " serves"
 		for _, note := range []string{v.problems.Tested, v.problems.Previewed} {
-			if note != "" {
+			if note != "" && now.revision == v.problems.Loaded {
 				text += ": " + note
 			}
 		}
@@ -71,10 +71,10 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 			"reason", v.problems.Held)
 	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
 		values := []any{"revision", now.revision.Short()}
-		if v.problems.Tested != "" {
+		if v.problems.Tested != "" && now.revision == v.problems.Loaded {
 			values = append(values, "tests", v.problems.Tested)
 		}
-		if v.problems.Previewed != "" {
+		if v.problems.Previewed != "" && now.revision == v.problems.Loaded {
 			values = append(values, "preview", v.problems.Previewed)
 		}
 		log.Info("scripts loaded", values...)

@@ -122,6 +122,9 @@ func (h *History) Previous() (to *Revision, guessed bool, err error) {
 		}
 		return to, false, err
 	}
+	if h.of.serving() == "" {
+		return nil, true, fmt.Errorf("%s: no script has served yet: there is nothing to go back to", h.of)
+	}
 	i := h.index(h.of.serving())
 	if i < 0 || h.Revisions[i].Created == nil {
 		return nil, true, fmt.Errorf("%s: the revision that serves is not archived: name one with --to-revision: see %s", h.of, h.of.command("history"))

@@ -127,15 +127,16 @@ const loaded = "conditions: [{type: ScriptsReady, status: \"True\", reason: Load
 // TestRolloutStatus tells of definitions in all states.
 func TestRolloutStatus(t *testing.T) {
 	a, b, c := idOf("a"), idOf("b"), idOf("c")
+	const unseen = "  next     if it stays so: see whether a host runs, and whether its --target-label-selector selects this definition\n"
 	serving := "scriptRevision: aaaaaaaaaaaaaaaa, scriptRevisionHash: " + a + ", parents: 20"
 	for name, example := range map[string]struct {
 		fields         string
 		want           string
 		ended, stopped bool
 	}{
-		"no host": {"}", "CompositeController hello: Progressing\n  why      no host has looked at it yet\n", false, false},
+		"no host": {"}", "CompositeController hello: Progressing\n  why      no host has looked at it yet\n" + unseen, false, false},
 		"a new spec": {"}\nstatus: {observedGeneration: 1, " + serving + ", " + loaded + "}",
-			"CompositeController hello: Progressing\n  serves   aaaaaaaaaaaaaaaa\n  why      the host has not looked at generation 2 of the spec yet\n", false, false},
+			"CompositeController hello: Progressing\n  serves   aaaaaaaaaaaaaaaa\n  why      the host has not looked at generation 2 of the spec yet\n" + unseen, false, false},
 		"complete": {"}\nstatus: {observedGeneration: 2, " + serving + ", " + loaded + "}",
 			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n", true, false},
 		"webhooks": {"}\nstatus: {observedGeneration: 2, conditions: [{type: ScriptsReady, status: \"True\", reason: NoScripts, message: no hook is a script}]}",
@@ -157,6 +158,13 @@ func TestRolloutStatus(t *testing.T) {
 			"CompositeController hello: Held, step 1 of 2, 0 of 0 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n  failed   cccccccccccccccc\n  why      no\n" +
 				"  next     correct the scripts, or let this revision through: libretto rollout approve compositecontroller/hello\n" +
 				"  next     go on: libretto rollout resume compositecontroller/hello\n", true, true},
+		"held in the middle of an earlier rollout": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Progressing, stableRevision: " + a +
+			", updatedRevision: " + b + ", heldRevision: " + c + ", step: 1, steps: 2, updatedParents: 3, parents: 5}, " + loaded + "}",
+			"CompositeController hello: Held, step 1 of 2, 3 of 5 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n  held     cccccccccccccccc\n" +
+				"  next     correct the scripts, or let this revision through: libretto rollout approve compositecontroller/hello\n", true, true},
+		"broken after it was rolled back": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: RolledBack, stableRevision: " + a + ", failedRevision: " + b + "}, " +
+			"conditions: [{type: ScriptsReady, status: \"False\", reason: LoadError, message: m}]}",
+			"CompositeController hello: NotReady\n  serves   aaaaaaaaaaaaaaaa\n  failed   bbbbbbbbbbbbbbbb\n  why      m\n  next     correct the scripts\n", true, true},
 		"pinned": {"}\nspec: {scriptRollout: {revision: " + a[:16] + "}}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {heldRevision: " + b + "}, " + loaded + "}",
 			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n  held     bbbbbbbbbbbbbbbb\n  pinned   aaaaaaaaaaaaaaaa\n" +
 				"  next     let the newest scripts serve again: libretto rollback compositecontroller/hello --unpin\n", true, false},

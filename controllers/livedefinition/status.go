@@ -101,18 +101,23 @@ func (d *Definition) phase() (phase, why string) {
 		return string(v1alpha1.ScriptsComplete), why
 	case pin != "" && ready.Reason != "NoScripts":
 		return string(v1alpha1.ScriptsProgressing), why
+	case ready.Status == metav1.ConditionFalse && r.UpdatedRevision == "":
+		return PhaseNotReady, ready.Message
+	case r.HeldRevision != "" && ready.Status == metav1.ConditionTrue: // Though an edit before it may be rolled out.
+		return string(v1alpha1.ScriptsHeld), why
 	case r.Phase != "" && r.Phase != v1alpha1.ScriptsComplete:
 		return string(r.Phase), why
-	case r.HeldRevision != "":
-		return string(v1alpha1.ScriptsHeld), why
-	case ready.Status == metav1.ConditionFalse:
-		return PhaseNotReady, ready.Message
 	case ready.Status == metav1.ConditionUnknown:
 		return string(v1alpha1.ScriptsProgressing), ready.Message
 	case d.serving() == "" && ready.Reason == "NoScripts":
 		return string(v1alpha1.ScriptsComplete), ready.Message
 	}
 	return string(v1alpha1.ScriptsComplete), ""
+}
+
+// isSeen reports whether a host has looked at the present spec.
+func (d *Definition) isSeen() bool {
+	return d.Status.ObservedGeneration == d.Object.GetGeneration() && len(d.Status.Conditions) > 0
 }
 
 func (d *Definition) isPaused() bool {
@@ -123,7 +128,10 @@ func (d *Definition) isPaused() bool {
 // next returns the ways out of a state in which nothing goes on by itself.
 func (d *Definition) next(s *RolloutStatus) []string {
 	var all []string
-	if d.awaiting() != "" && s.Stopped() && !strings.Contains(s.Message, "rollout approve") {
+	if s.Phase == string(v1alpha1.ScriptsProgressing) && !d.isSeen() {
+		all = append(all, "if it stays so: see whether a host runs, and whether its --target-label-selector selects this definition")
+	}
+	if d.awaiting() != "" && (s.Phase == string(v1alpha1.ScriptsHeld) || s.Phase == string(v1alpha1.ScriptsRolledBack)) && !strings.Contains(s.Message, "rollout approve") {
 		all = append(all, "correct the scripts, or let this revision through: "+d.command("rollout approve"))
 	}
 	if s.Phase == PhaseNotReady {

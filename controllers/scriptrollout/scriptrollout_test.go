@@ -339,6 +339,28 @@ func TestNext(t *testing.T) {
 				"Progressing P->C step 1 of 2, 2 parents", "Progressing P->C step 1 of 2, 2 parents pause",
 			},
 		},
+		"approved while the sources may change": {
+			reason: "An approval counts once they hold the text for sure.",
+			world:  newWorld(2, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				for _, b := range w.parents {
+					b.fails["B"] = true
+				}
+				edit("B")(t, w)
+				w.outdated, w.approved = true, "B"
+				w.settle(t)
+				for _, b := range w.parents {
+					b.fails = nil
+				}
+				w.outdated = false
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
+				"Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 2 of 2, 2 parents", "Complete B",
+			},
+			by: map[string]int{"B": 2},
+		},
 		"taken away while the sources do not load": {
 			reason: "What the sources held before they were broken does not come back; what is being rolled out goes on.",
 			world:  newWorld(4),
