@@ -63,8 +63,12 @@ func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured)
 	return i.hooks.tree != nil && scriptrollout.IsManaged(s.rollout, storedStatus(object).ScriptRollout)
 }
 
-// setRollout notes how the newest spec rolls out edits of scripts.
-func (s *runtimeState) setRollout(rollout *v1alpha1.ScriptRollout, now time.Time) {
+// setRollout notes how the newest spec rolls out edits of scripts, also if the rest of it is refused: a pause or a pin in an emergency must act.
+func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
+	rollout, err := scriptRolloutOf(object)
+	if err != nil { // The spec is refused, and tells so.
+		return
+	}
 	if s.specVersion.uid != "" && !equality.Semantic.DeepEqual(s.rollout, rollout) {
 		s.rolloutEditedAt = now
 	}

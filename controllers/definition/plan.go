@@ -39,8 +39,6 @@ type Plan struct {
 	Config   parent.Config
 	Hooks    []v1alpha1.NamedHook
 	Settings v1alpha1.DefinitionSettings
-	// rollout is spec.scriptRollout. It is no input of what runs: that of the newest plan counts.
-	rollout *v1alpha1.ScriptRollout
 
 	// unchecked are the rules with a rolling update but without status checks.
 	unchecked []variant.ChildRule
@@ -75,12 +73,12 @@ const (
 // Plan resolves a definition of any kind.
 func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	_, warnings := logLevel(object)
-	rollout, err := scriptRolloutOf(object)
-	if err != nil {
+	if _, err := scriptRolloutOf(object); err != nil {
 		return nil, refusalOf(err)
 	}
 	object = asRequested(object)
 	var plan *Plan
+	var err error
 	switch object.GetKind() {
 	case v1alpha1.CompositeControllerKind:
 		plan, err = p.composite(object)
@@ -100,7 +98,7 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if err := p.complete(plan, object); err != nil {
 		return nil, refusalOf(err)
 	}
-	plan.annotations, plan.rollout = warnings, rollout
+	plan.annotations = warnings
 	return plan, nil
 }
 

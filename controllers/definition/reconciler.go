@@ -85,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	level, levelWarnings := logLevel(object)
 	s.level.Set(level)
 	s.limits.Store(previewLimits(object))
+	s.setRollout(object, r.config.Environment.Clock.Now())
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build the next instance and start it once it is ready.

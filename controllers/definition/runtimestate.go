@@ -40,7 +40,7 @@ type runtimeState struct {
 	object *unstructured.Unstructured
 	// limits are those of the newest spec for previews. Any goroutine may read them.
 	limits atomic.Pointer[v1alpha1.ScriptPreview]
-	// rollout is spec.scriptRollout of the newest spec that was accepted, for all instances, and rolloutEditedAt when it was seen to change.
+	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to change.
 	rollout         *v1alpha1.ScriptRollout
 	rolloutEditedAt time.Time
 	// retained are the revisions that the stored rollout needs.
@@ -92,7 +92,6 @@ func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 
 // prepare builds an instance of the plan, unless there is one already.
 func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
-	s.setRollout(p.rollout, r.config.Environment.Clock.Now())
 	newest := s.next
 	if newest == nil {
 		newest = s.running

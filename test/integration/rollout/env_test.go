@@ -65,7 +65,12 @@ func thing(n int) string { return fmt.Sprintf("t%03d", n) }
 // define applies the definition with a scriptRollout.
 func (s *scene) define(rollout string) {
 	s.T.Helper()
-	s.Apply(fmt.Sprintf(`
+	s.Apply(s.text(rollout))
+}
+
+// text returns the definition with a scriptRollout.
+func (s *scene) text(rollout string) string {
+	return fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s, labels: {test: %s}}
@@ -76,7 +81,7 @@ spec:
   scriptSources: [{configMap: {namespace: %[2]s, name: hooks}}]
   scriptRollout: %[4]s
   hooks: {sync: {version: v2, script: {path: sync.js}}}
-`, s.definition, s.Namespace, s.Group, rollout))
+`, s.definition, s.Namespace, s.Group, rollout)
 }
 
 // edit makes the script give children a value. It throws for one Thing, if that is not empty, and for those with spec.fails. The API

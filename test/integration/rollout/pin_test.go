@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"testing"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -112,6 +113,34 @@ func TestPinWhileBroken(t *testing.T) {
 			s.define("{revision: " + first + "}")
 			s.waitForValues(map[string]int{"one": 4})
 			s.WaitForCondition(s.definition, "Ready", "True", "Running")
+			r.check(t, "one", "two")
+		})
+	}
+}
+
+// TestPauseInRefusedSpec pauses and pins in edits of the definition whose other parts can't take over: an emergency does not wait.
+func TestPauseInRefusedSpec(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, bad, condition, status, reason string }{
+		"refused": {"resource: configmaps", "resource: nothings", "Accepted", "False", "ResourceNotFound"},
+		"no file": {"path: sync.js", "path: gone.js", "ScriptsReady", "False", "gone.js"},
+		"held":    {"path: sync.js", `engine: JavaScript, inline: "export function sync() { return {children: []}; }"`, "Progressing", "False", "Held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, 4, "{steps: [{parents: 1, pauseSeconds: 600}]}")
+			first := s.waitForServing()
+			s.edit("two", "")
+			s.waitForValues(map[string]int{"one": 3, "two": 1})
+			s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "its pause began")
+			r := s.record()
+			define := func(rollout string) { s.Apply(replace(s.text(rollout), c.old, c.bad)) }
+			define("{steps: [{parents: 1}], paused: true}")
+			s.WaitForCondition(s.definition, c.condition, c.status, c.reason)
+			s.waitForPhase(v1alpha1.ScriptsPaused)
+			s.waitForValues(map[string]int{"one": 3, "two": 1})
+			define("{revision: " + first + "}")
+			s.waitForValues(map[string]int{"one": 4})
 			r.check(t, "one", "two")
 		})
 	}
