@@ -139,9 +139,6 @@ func (d *decision) decide() {
 			s.Message = "it was taken back before, and no other edit has taken its place"
 		}
 	case d.Target != s.UpdatedRevision && d.Outdated: // No text comes back that the sources do not hold any more.
-		if d.approvedNow { // The approval is still to count when they do.
-			s.ApprovedRevision = d.State.ApprovedRevision
-		}
 	case d.Target != s.UpdatedRevision:
 		d.start()
 	case s.Phase == v1alpha1.ScriptsHeld && d.approvedNow:

@@ -4,38 +4,43 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// TestWalk makes edits of texts, specs and parents at random between decisions, some of which are not stored: a host that is killed and
-// one that takes over see the same. Whatever happens, a parent has the stable or the updated revision, the bound does not shrink during an
-// edit, and once the edits end, so does the rollout.
+// TestWalk makes edits of texts, specs and parents at random between decisions, some of which are not stored, and restarts: a host that is killed
+// and one that takes over see the same. Whatever happens, a parent has the stable or the updated revision, and nobody loses an edit that goes on;
+// what is stored changes only if something else does; and once the edits end, so does the rollout.
 func TestWalk(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(2500) {
 		random := rand.New(rand.NewPCG(seed, 18))
 		w := newWorld(random.IntN(12), number(1+random.IntN(3), int32(random.IntN(60))), percent("50%"))
-		for range 60 {
+		for range 50 {
 			disturb(random, w)
-			before := w.state
+			before, members := w.state, w.members()
 			if random.IntN(5) == 0 {
 				Next(w.input()) // Killed before it is stored.
 				continue
 			}
 			w.decide()
-			checkBound(t, seed, before, w.state)
+			checkEdit(t, w, before, members)
 			if random.IntN(3) > 0 {
 				w.sync()
-				checkRevisions(t, seed, w)
+				checkRevisions(t, w)
+			}
+			if random.IntN(8) == 0 {
+				checkFixed(t, w)
 			}
 		}
-		checkEnd(t, seed, w)
+		checkEnd(t, w)
 		if t.Failed() {
-			t.Fatalf("seed %d:\n%v", seed, w.log)
+			t.Fatalf("seed %d:\n%s", seed, strings.Join(w.log, "\n"))
 		}
 	}
 }
@@ -43,7 +48,7 @@ func TestWalk(t *testing.T) {
 // disturb changes something.
 func disturb(random *rand.Rand, w *world) {
 	names := w.lowest()
-	switch random.IntN(12) {
+	switch random.IntN(15) {
 	case 0:
 		w.target = string(rune('A' + random.IntN(4)))
 	case 1:
@@ -80,33 +85,99 @@ func disturb(random *rand.Rand, w *world) {
 		if w.spec != nil {
 			w.spec.FailurePolicy = []v1alpha1.ScriptFailurePolicy{"", v1alpha1.HoldScripts}[random.IntN(2)]
 		}
+	case 11:
+		w.restart()
+	case 12:
+		w.letThrough = []string{"", "A", "B", "C"}[random.IntN(4)]
+	case 13:
+		w.outdated = random.IntN(2) == 0
 	default:
 		w.now = w.now.Add(time.Duration(random.IntN(400)) * time.Second)
 	}
 }
 
-func checkBound(t *testing.T, seed uint64, before, after State) {
+// members returns the parents that have the edit.
+func (w *world) members() map[string]bool {
+	members, assignment := map[string]bool{}, AssignmentOf(w.spec, &w.state)
+	for name := range w.parents {
+		if assignment.HasUpdated(w.parent(name).Member) {
+			members[name] = true
+		}
+	}
+	return members
+}
+
+// checkEdit checks that an edit that goes on loses no parent, and that another one begins from the stable revision.
+func checkEdit(t *testing.T, w *world, before State, members map[string]bool) {
 	t.Helper()
-	if after.UpdatedRevision != "" && after.UpdatedRevision == before.UpdatedRevision && ptr.Deref(after.Bound, 0) < ptr.Deref(before.Bound, 0) {
-		t.Errorf("seed %d: the bound has shrunk from %d to %d", seed, *before.Bound, ptr.Deref(after.Bound, 0))
+	now := w.state
+	switch {
+	case now.UpdatedRevision == "":
+		return
+	case now.UpdatedRevision == now.StableRevision:
+		t.Errorf("an edit of the stable revision: %s", w)
+	case before.UpdatedRevision != now.UpdatedRevision:
+		if before.UpdatedRevision != "" && before.StableRevision != now.StableRevision {
+			t.Errorf("an edit that is not done became the stable revision: %s", w)
+		}
+		return
+	}
+	if ptr.Deref(now.Bound, 0) < ptr.Deref(before.Bound, 0) || ptr.Deref(now.Step, 0) < min(ptr.Deref(before.Step, 0), ptr.Deref(now.Steps, 0)) {
+		t.Errorf("the edit shrinks: %s", w)
+	}
+	after := w.members()
+	for name := range members {
+		if !after[name] {
+			t.Errorf("%s loses the edit: %s", name, w)
+		}
 	}
 }
 
-func checkRevisions(t *testing.T, seed uint64, w *world) {
+// checkRevisions checks that no parent is of a third revision.
+func checkRevisions(t *testing.T, w *world) {
 	t.Helper()
 	if !IsManaged(w.spec, &w.state) || w.state.StableRevision == "" {
 		return
 	}
 	for name, b := range w.parents {
 		if b.revision != w.state.StableRevision && b.revision != w.state.UpdatedRevision {
-			t.Errorf("seed %d: %s is of revision %s: %s", seed, name, b.revision, w)
+			t.Errorf("%s is of revision %s: %s", name, b.revision, w)
 		}
 	}
 }
 
-// checkEnd lets time go by and then expects that nothing is going on any more.
-func checkEnd(t *testing.T, seed uint64, w *world) {
+// checkFixed syncs and decides until nothing changes, in which no state may come twice, and expects that nothing changes then after a restart.
+func checkFixed(t *testing.T, w *world) {
 	t.Helper()
+	seen := map[string]bool{}
+	for w.sync(); w.decide(); w.sync() {
+		text := fmt.Sprintf("%+v", w.state)
+		if seen[text] {
+			t.Fatalf("it comes back to %s:\n%s", w, strings.Join(w.log, "\n"))
+		}
+		seen[text] = true
+	}
+	stored := w.uncounted()
+	w.restart()
+	for range 3 {
+		if w.decide(); !equality.Semantic.DeepEqual(stored, w.uncounted()) {
+			t.Errorf("without new input %+v becomes %+v after a restart", stored, w.uncounted())
+		}
+		w.sync()
+	}
+}
+
+// uncounted returns the state without the numbers of parents, which a process that has just started does not know.
+func (w *world) uncounted() State {
+	state := w.state
+	state.Parents, state.UpdatedParents = nil, nil
+	return state
+}
+
+// checkEnd lets time go by and then expects that nothing is going on any more.
+func checkEnd(t *testing.T, w *world) {
+	t.Helper()
+	w.outdated = false
 	if w.spec != nil {
 		w.spec.Paused, w.spec.Revision = nil, ""
 	}
@@ -116,11 +187,11 @@ func checkEnd(t *testing.T, seed uint64, w *world) {
 	}
 	final := []v1alpha1.ScriptRolloutPhase{v1alpha1.ScriptsComplete, v1alpha1.ScriptsRolledBack, v1alpha1.ScriptsHeld, ""}
 	if !slices.Contains(final, w.state.Phase) {
-		t.Errorf("seed %d: it never ends: %s", seed, w)
+		t.Errorf("it never ends: %s", w)
 	}
 	if w.state.Phase == v1alpha1.ScriptsComplete && (w.state.StableRevision != w.target || w.by(w.target) != len(w.parents)) {
-		t.Errorf("seed %d: complete, with %d of %d parents: %s", seed, w.by(w.target), len(w.parents), w)
+		t.Errorf("complete, with %d of %d parents: %s", w.by(w.target), len(w.parents), w)
 	}
 	w.sync()
-	checkRevisions(t, seed, w)
+	checkRevisions(t, w)
 }

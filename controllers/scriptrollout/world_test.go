@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -91,11 +91,12 @@ func (w *world) input() Input {
 // decide stores the next state, and reports whether it is another.
 func (w *world) decide() bool {
 	r := Next(w.input())
-	changed := !cmp.Equal(w.state, r.State)
-	w.last = r
-	w.state = r.State
-	if line := w.String(); len(w.log) == 0 || w.log[len(w.log)-1] != line {
-		w.log = append(w.log, line)
+	changed := !equality.Semantic.DeepEqual(w.state, r.State)
+	w.last, w.state = r, r.State
+	if changed || len(w.log) == 0 {
+		if line := w.String(); len(w.log) == 0 || w.log[len(w.log)-1] != line {
+			w.log = append(w.log, line)
+		}
 	}
 	return changed
 }
