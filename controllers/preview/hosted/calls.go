@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -28,10 +27,16 @@ type calls struct {
 	// ctx is that of the preview, and until when no more calls are made.
 	ctx   context.Context
 	until time.Time
+	// turn is filled by the call that is being made, which alone uses the fields below.
+	turn chan struct{}
 	// late is set once a call has taken too long or too much. Others would, too.
-	late atomic.Bool
+	late bool
 	// bytes is the memory that the answers take, about.
-	bytes atomic.Int64
+	bytes int
+}
+
+func newCalls(ctx context.Context, until time.Time) *calls {
+	return &calls{ctx: ctx, until: until, turn: make(chan struct{}, 1)}
 }
 
 // programs returns the program of each hook of a plan: the script, the webhook if it has no side effects, or one that tells that the server
@@ -72,27 +77,24 @@ type background struct {
 // maxAttempts is how often a call is made for which no worker is free: those of other authors take their turns in between.
 const maxAttempts = 3
 
-// Run runs the program, unless a call before has shown that it takes too long.
+// Run runs the program, unless a call before has shown that it takes too long. Calls are made one after another, each with all of its time.
 func (b background) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	deadline, _ := ctx.Deadline() // A pass sets one.
+	timeout := time.Until(deadline)
+	b.calls.turn <- struct{}{}
+	defer func() { <-b.calls.turn }()
 	switch {
-	case b.calls.late.Load():
+	case b.calls.late:
 		return engines.Response{}, unmade(hold.ErrLate)
 	case time.Now().After(b.calls.until):
 		return engines.Response{}, unmade(errTime)
-	case b.calls.bytes.Load() > maxBytes:
+	case b.calls.bytes > maxBytes:
 		return engines.Response{}, unmade(hold.UnmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
 	}
 	call.Background = true
-	deadline, limited := ctx.Deadline()
-	timeout := time.Until(deadline)
-	response, err := b.Program.Run(ctx, call)
-	for n := 1; n < maxAttempts && b.patient && limited && errors.Is(err, engines.ErrNoWorker) && time.Now().Before(b.calls.until); n++ {
-		response, err = b.again(call, timeout)
-	}
-	b.calls.bytes.Add(int64(jsonvalue.Size(response.Body, maxBytes)))
-	if hold.IsLate(err) {
-		b.calls.late.Store(true)
-	}
+	response, err := b.run(ctx, call, timeout)
+	b.calls.bytes += jsonvalue.Size(response.Body, maxBytes)
+	b.calls.late = b.calls.late || hold.IsLate(err)
 	var e *engines.Error
 	if response.Remote && errors.As(err, &e) && e.RetryAfter > 0 {
 		return response, unmade(errRefused)
@@ -100,11 +102,19 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	return response, err
 }
 
-// again makes a call once more, with as much time as before. The pass knows nothing of it.
-func (b background) again(call engines.Call, timeout time.Duration) (engines.Response, error) {
-	ctx, cancel := context.WithTimeout(b.calls.ctx, timeout)
-	defer cancel()
-	return b.Program.Run(ctx, call)
+// run makes a call with the time that the pass has for one. The pass does not know that it has waited, or is made again.
+func (b background) run(ctx context.Context, call engines.Call, timeout time.Duration) (engines.Response, error) {
+	if !b.patient {
+		return b.Program.Run(ctx, call)
+	}
+	for n := 1; ; n++ {
+		ctx, cancel := context.WithTimeout(b.calls.ctx, timeout)
+		response, err := b.Program.Run(ctx, call)
+		cancel()
+		if n == maxAttempts || !errors.Is(err, engines.ErrNoWorker) || !time.Now().Before(b.calls.until) {
+			return response, err
+		}
+	}
 }
 
 // uncalled is a hook that a webhook answers.

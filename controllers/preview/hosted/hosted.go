@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
@@ -19,7 +18,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -170,7 +168,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, 
 		return b, nil
 	}
 	hadParent := func(object *unstructured.Unstructured) bool { return isParent(r.Serving, object) }
-	before, err := r.pass(ctx, sample, r.Serving, r.ServingScripts, r.ServingRevision, b.Harmed(hadParent), time.Now().Add(sampleTime))
+	before, err := r.servingPass(ctx, sample, time.Now().Add(sampleTime)).run(ctx, b.Harmed(hadParent))
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -184,7 +182,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, 
 // outcomes returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
 // that were not made because of it.
 func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.Outcome, error) {
-	outcomes, err := r.pass(ctx, sample, r.Plan, r.Scripts, r.Revision, sample.Parents, r.until)
+	outcomes, err := r.newPass(ctx, sample, r.until).run(ctx, sample.Parents)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +202,7 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 	if len(late) == 0 {
 		return outcomes, nil
 	}
-	again, err := r.pass(ctx, sample, r.Plan, r.Scripts, r.Revision, append(unmade, late...), time.Now().Add(sampleTime))
+	again, err := r.newPass(ctx, sample, time.Now().Add(sampleTime)).inTurn(ctx, append(unmade, late...))
 	for _, o := range again {
 		if i := at[o.Parent]; !hold.IsLate(outcomes[i].Err) || !hold.IsUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
 			outcomes[i] = o // A call that is not made again, for what it has cost, says nothing new.
@@ -221,34 +219,6 @@ func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
 		}
 	}
 	return false
-}
-
-// pass makes one pass over some parents of the sample, in this order.
-func (r *run) pass(
-	ctx context.Context, sample *parent.Sample, plan *definition.Plan, texts map[string]engines.Program, revision scripts.RevisionID,
-	parents []*unstructured.Unstructured, until time.Time,
-) ([]*preview.Outcome, error) {
-	if len(parents) == 0 {
-		return nil, nil
-	}
-	view := sample.View()
-	calls := &calls{ctx: ctx, until: until}
-	in := preview.Input{
-		Base: &stage.Base{
-			Plan: plan, Host: stage.Host{HostNamespace: r.namespace}, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
-		},
-		Objects: view.Objects, Parents: parents, Programs: calls.programs(plan, texts), Scripts: calls.scripts(plan, revision, r.ProgramsOf),
-		Passes: 1, OnlyDestroyed: true, Now: time.Now(),
-		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
-			object, cached, err := view.Existing(resource.Resource, name)
-			return object, unknownUnless(cached, err, resource.GroupResource().String())
-		},
-		Related: func(_ context.Context, selection parent.Selection) ([]*unstructured.Unstructured, error) {
-			related, cached, err := view.Related(selection)
-			return related, unknownUnless(cached, err, "related "+selection.Resource.GroupResource().String())
-		},
-	}
-	return preview.Run(ctx, in)
 }
 
 // unknownUnless returns why objects that a hook asks for can't be had from the caches, or nil.
