@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"strings"
@@ -37,20 +38,7 @@ type Compiled struct {
 // Compile assembles and compiles a module tree like a Library, once and without watching: contents returns what
 // a source holds. An error means that spec can never load, whatever the sources hold.
 func Compile(ctx context.Context, registry *engines.Registry, spec Spec, contents func(Origin) Contents) (*Compiled, error) {
-	if err := spec.check(); err != nil {
-		return nil, err
-	}
-	readings, unpackers := map[Origin]reading{}, map[Origin]unpackFunc{}
-	for origin := range spec.origins() {
-		c := contents(origin)
-		readings[origin] = reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
-		if origin.Directory == "" {
-			unpackers[origin] = bundle.UnpackWithin
-		}
-	}
-	expand(spec, readings, unpackers)
-	d := assemble(spec, readings, registry)
-	hooks, err := spec.encodeHooks()
+	d, hooks, err := assembleOnce(registry, spec, contents)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +49,36 @@ func Compile(ctx context.Context, registry *engines.Registry, spec Spec, content
 		result.Warnings = d.warnings(result.Programs)
 	}
 	return result, nil
+}
+
+// Identify returns the ID of the revision that a Library makes of a module tree, without compiling it. An error means that it makes none.
+func Identify(registry *engines.Registry, spec Spec, contents func(Origin) Contents) (RevisionID, error) {
+	d, hooks, err := assembleOnce(registry, spec, contents)
+	switch {
+	case err != nil:
+		return "", err
+	case len(d.problems) > 0:
+		return "", fmt.Errorf("%s: %w", d.problems[0].Origin, d.problems[0].Err)
+	}
+	return fingerprintOf(d.files, hooks).id(), nil
+}
+
+// assembleOnce puts a module tree together, and encodes its hooks.
+func assembleOnce(registry *engines.Registry, spec Spec, contents func(Origin) Contents) (d *moduleTree, hooks []byte, err error) {
+	if err := spec.check(); err != nil {
+		return nil, nil, err
+	}
+	readings, unpackers := map[Origin]reading{}, map[Origin]unpackFunc{}
+	for origin := range spec.origins() {
+		c := contents(origin)
+		readings[origin] = reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
+		if origin.Directory == "" {
+			unpackers[origin] = bundle.UnpackWithin
+		}
+	}
+	expand(spec, readings, unpackers)
+	hooks, err = spec.encodeHooks()
+	return assemble(spec, readings, registry), hooks, err
 }
 
 // CompileText compiles the hooks of spec from the files of a text that compiled: tests may give hooks other settings, and other inline

@@ -105,7 +105,7 @@ func command(w process) *cobra.Command {
 	root.SetErr(w.stderr)
 	root.AddCommand(
 		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), diffCommand(w), explainCommand(w), captureCommand(w),
-		rolloutCommand(w), rollbackCommand(w), historyCommand(w), bundleCommand(w), typesCommand(w), versionCommand(),
+		rolloutCommand(w), rollbackCommand(w), historyCommand(w), revisionCommand(w), bundleCommand(w), typesCommand(w), versionCommand(),
 	)
 	if w.isPlugin {
 		showAsPlugin(root)

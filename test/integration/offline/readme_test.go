@@ -109,6 +109,7 @@ func TestApply(t *testing.T) {
 			tried = append(tried, "-f", file)
 			a.tryOut(e.WithT(t), file)
 			a.checkRow(e.WithT(t), filepath.Join(folder, name, "README.md"))
+			a.checkRevisions(e.WithT(t), filepath.Join(folder, name))
 		})
 	}
 }
@@ -137,6 +138,18 @@ func (a appliedExample) apply(e *env.Env, folder string) {
 	}
 	for _, below := range a.folders {
 		e.Kubectl("apply", "--validate=strict", "-k", filepath.Join(folder, below))
+	}
+}
+
+// checkRevisions checks that the IDs that libretto revision prints of what was applied last are those of the host.
+func (a appliedExample) checkRevisions(e *env.Env, folder string) {
+	e.T.Helper()
+	path := filepath.Join(folder, a.file)
+	if len(a.folders) > 0 {
+		path = filepath.Join(folder, a.folders[len(a.folders)-1])
+	}
+	if checkRevisions(e, path) == 0 {
+		e.T.Errorf("%s has no scripts", path)
 	}
 }
 
