@@ -52,7 +52,7 @@ func TestPluginUsage(t *testing.T) {
 // TestCompletion completes the values of flags and arguments.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
-		"re":                         "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
+		"ren":                        "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
 		"check -o ":                  "text\njson\ngithub\n:4\n",
 		"render --hook ":             "sync\nfinalize\ncustomize\nmap\ntombstone\n:4\n",
 		"render --ready ":            "all\nnone\n:4\n",
