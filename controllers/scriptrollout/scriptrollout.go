@@ -124,8 +124,10 @@ func (d *decision) decide() {
 	s := &d.next
 	switch {
 	case d.Spec.Revision != "":
-		if d.Pinned != "" {
-			d.complete(d.Pinned)
+		if failed := s.FailedRevision; d.Pinned != "" {
+			if d.complete(d.Pinned); d.Pinned != failed { // A pin is no edit that takes the place of the one that failed.
+				s.FailedRevision = failed
+			}
 		}
 	case d.Target == "":
 	case s.StableRevision == "":

@@ -339,6 +339,25 @@ func TestNext(t *testing.T) {
 				"Progressing P->C step 1 of 2, 2 parents", "Progressing P->C step 1 of 2, 2 parents pause",
 			},
 		},
+		"pin after a rollback": {
+			reason: "What failed is not tried again because another revision was pinned in between.",
+			world:  newWorld(2, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				for _, b := range w.parents {
+					b.fails["B"] = true
+				}
+				edit("B")(t, w)
+				w.spec.Revision = "P"
+				w.settle(t)
+				w.spec.Revision = ""
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no", "Complete P failed B",
+				"RolledBack P failed B: it was taken back before, and no other edit has taken its place",
+			},
+			by: map[string]int{"P": 2},
+		},
 		"approved while the sources may change": {
 			reason: "An approval counts once they hold the text for sure.",
 			world:  newWorld(2, number(1, 0)),
