@@ -63,7 +63,7 @@ func (t *table) updated(before, after *unstructured.Unstructured, manager string
 	if err != nil {
 		return nil, err
 	}
-	result, err := fields.Update(before.DeepCopy(), after, manager)
+	result, err := fields.Update(before.DeepCopy(), after.DeepCopy(), manager)
 	if err != nil {
 		return nil, serverError(err)
 	}

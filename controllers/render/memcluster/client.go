@@ -67,7 +67,7 @@ func (e *endpoint) Update(
 	_ context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string,
 ) (*unstructured.Unstructured, error) {
 	r := request{verb: Update, name: object.GetName(), sent: object.DeepCopy(), manager: options.FieldManager}
-	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.update(t, r, r.sent.DeepCopy()) })
+	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.update(t, r, r.sent) })
 }
 
 func (e *endpoint) UpdateStatus(

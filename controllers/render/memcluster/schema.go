@@ -31,6 +31,15 @@ func (t *table) decode(r *request, object *unstructured.Unstructured) error {
 	return nil
 }
 
+// decoded returns an object as the API server reads it. It has metadata of its own, and shares what decoding leaves as it is.
+func (t *table) decoded(r *request, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if t.Schema == nil && !t.changes(sent) {
+		return withOwnMetadata(sent), nil
+	}
+	object := sent.DeepCopy()
+	return object, t.decode(r, object)
+}
+
 // validate returns the error for an object that is invalid, or that must not replace the one before.
 func (t *table) validate(r *request, object *unstructured.Unstructured) error {
 	if t.Schema == nil {

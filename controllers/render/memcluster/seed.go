@@ -90,9 +90,8 @@ func (t *table) read(object *unstructured.Unstructured) *unstructured.Unstructur
 	if t.Schema == nil && !t.changes(object) {
 		return object
 	}
-	read := object.DeepCopy()
 	// What can't be decoded was stored under another schema, and is taken as it is.
-	_ = t.decode(&request{name: object.GetName()}, read)
+	read, _ := t.decoded(&request{name: object.GetName()}, object)
 	return read
 }
 

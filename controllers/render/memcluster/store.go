@@ -21,8 +21,8 @@ func (c *Cluster) create(t *table, r *request) error {
 	case r.sent.GetResourceVersion() != "":
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
-	object := r.sent.DeepCopy()
-	if err := t.decode(r, object); err != nil {
+	object, err := t.decoded(r, r.sent)
+	if err != nil {
 		return err
 	}
 	if t.HasStatus {
@@ -49,7 +49,7 @@ func (c *Cluster) create(t *table, r *request) error {
 	return nil
 }
 
-// update replaces an object by the one sent, which it changes, except for the fields that the server sets.
+// update replaces an object by the one sent, except for the fields that the server sets.
 func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) error {
 	before := r.before
 	switch {
@@ -62,7 +62,8 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	case addsFinalizer(before, sent):
 		return apierrors.NewForbidden(t.GroupResource(), r.name, errFinalizer)
 	}
-	if err := t.decode(r, sent); err != nil {
+	sent, err := t.decoded(r, sent)
+	if err != nil {
 		return err
 	}
 	after := updatedObject(t, r, sent)
@@ -70,7 +71,6 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 		return err
 	}
 	if r.patchType != types.ApplyPatchType && !r.status {
-		var err error
 		if after, err = t.updated(before, after, r.manager); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	return nil
 }
 
-// updatedObject returns the object after an update. sent is decoded; it may be changed.
+// updatedObject returns the object after an update. sent is decoded, with metadata of its own.
 func updatedObject(t *table, r *request, sent *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.status {
 		after := withOwnMetadata(r.before)
