@@ -117,8 +117,8 @@ func checkEdit(t *testing.T, w *world, before State, members map[string]bool) {
 	case now.UpdatedRevision == now.StableRevision:
 		t.Errorf("an edit of the stable revision: %s", w)
 	case before.UpdatedRevision != now.UpdatedRevision:
-		if before.UpdatedRevision != "" && before.StableRevision != now.StableRevision {
-			t.Errorf("an edit that is not done became the stable revision: %s", w)
+		if before.StableRevision != now.StableRevision {
+			t.Errorf("an edit begins with another stable revision than %q: %s", before.StableRevision, w)
 		}
 		return
 	}
