@@ -104,7 +104,7 @@ func (t *Tree) archivedHooks(r archive.Revision) (Spec, []byte, error) {
 	}
 	spec, err := t.spec.withHooks(r.Hooks)
 	if err == nil && !slices.Equal(spec.hookNames(), t.spec.hookNames()) {
-		err = fmt.Errorf("its scripts are of the hooks %q, and those of the definition now of %q", spec.hookNames(), t.spec.hookNames())
+		err = fmt.Errorf("%w: for %q, and not for %q", ErrOtherHooks, spec.hookNames(), t.spec.hookNames())
 	}
 	if err != nil {
 		return spec, nil, err

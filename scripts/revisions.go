@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// ErrOtherHooks means that a revision has scripts for other hooks than the definition, and can't serve it.
+var ErrOtherHooks = errors.New("it has scripts for other hooks than the definition")
+
 // ErrLoading means that a revision is being loaded from the archive.
 var ErrLoading = errors.New("the revision is being loaded from the archive")
 
@@ -94,7 +97,7 @@ func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	case err != nil:
 		return nil, err
 	case r != nil && !slices.Equal(slices.Sorted(maps.Keys(r.Programs)), t.spec.hookNames()):
-		return nil, fmt.Errorf("revision %s has scripts for other hooks than the definition", id.Short())
+		return nil, fmt.Errorf("revision %s: %w: for %q, and not for %q", id.Short(), ErrOtherHooks, slices.Sorted(maps.Keys(r.Programs)), t.spec.hookNames())
 	case r != nil:
 		return r, nil
 	}

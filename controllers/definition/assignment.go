@@ -73,6 +73,7 @@ func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Ti
 		s.rolloutEditedAt = now
 	}
 	s.rollout = rollout
+	s.bySteps.Store(rollout != nil && len(rollout.Steps) > 0)
 }
 
 // retain notes which revisions the definition's status needs, for the archive.
@@ -97,7 +98,11 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 		before := i.hooks.assigned.Load()
 		managed := s.isManaged(i, object)
 		i.reconciler.NoteSyncs(managed)
-		i.hooks.unassigned = managed && state.StableRevision == ""
+		i.hooks.unfit = managed && i.hooks.isUnfit(state.StableRevision)
+		if i.hooks.unfit && i == s.running { // What the next instance has scripts for serves already, and that starts in a moment.
+			continue
+		}
+		i.hooks.unassigned = managed && (state.StableRevision == "" || i.hooks.unfit)
 		if !managed || i.hooks.unassigned {
 			i.hooks.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
 			continue
@@ -111,6 +116,15 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 			r.config.ScriptMetrics.Serves(keyOf(object.GetKind(), object).String(), i.hooks.revision())
 		}
 	}
+}
+
+// isUnfit reports whether a revision can't serve the definition, as it has scripts for other hooks.
+func (h *hooks) isUnfit(id string) bool {
+	if id == "" {
+		return false
+	}
+	_, err := h.tree.Revision(scripts.RevisionID(id))
+	return errors.Is(err, scripts.ErrOtherHooks)
 }
 
 // differs reports whether a parent gets other programs.

@@ -3,6 +3,7 @@ package definition
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -72,8 +73,23 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance],
 		if serving == nil {
 			return r.previewAlone(ctx, own, before, revision, s.limits.Load())
 		}
-		return r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
+		p := r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
+		if why := otherHooks(own, serving); why != "" && s.bySteps.Load() && !p.Later {
+			p.Held = strings.TrimPrefix(p.Held+"; "+why, "; ")
+		}
+		return p
 	}
+}
+
+// otherHooks returns why an edit of the definition can't be rolled out by steps, or empty: the scripts that serve would not do for the hooks that
+// it has then.
+func otherHooks(own, serving *instance) string {
+	now, then := own.hooks.scripts, serving.hooks.scripts
+	if serving.hooks.tree == nil || slices.Equal(now, then) {
+		return ""
+	}
+	return fmt.Sprintf("its scripts are for the hooks %s, and those that serve for %s: all parents would get it at once, and not by steps",
+		strings.Join(now, ", "), strings.Join(then, ", "))
 }
 
 // previewOf previews what is to take over with a revision of the scripts of own, from serving. Both revision and serving may be nil.
@@ -152,7 +168,7 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	if s.running != nil {
 		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
-	version += ", limits " + limitsText(s.limits.Load())
+	version += fmt.Sprintf(", limits %s, steps %t", limitsText(s.limits.Load()), s.bySteps.Load())
 	for _, i := range []*instance{s.running, s.next} {
 		switch {
 		case i == nil:

@@ -43,6 +43,8 @@ type runtimeState struct {
 	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to change.
 	rollout         *v1alpha1.ScriptRollout
 	rolloutEditedAt time.Time
+	// bySteps is set if edits reach the parents in steps. Any goroutine may read it.
+	bySteps atomic.Bool
 	// retained are the revisions that the stored rollout needs.
 	retained atomic.Pointer[[]scripts.RevisionID]
 	// blamed is what is known of the parents that fail with the edit blamedFor.

@@ -43,7 +43,7 @@ type rolloutView struct {
 // decideRollout returns the next state of the rollout of a definition.
 func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rolloutView {
 	driver := s.running
-	if driver == nil || s.next != nil && s.next.hooks.unassigned {
+	if driver == nil || s.next != nil && s.next.hooks.unassigned && s.next.hooks.tree.Current() != nil {
 		driver = s.next
 	}
 	if driver == nil || !s.isManaged(driver, object) {
@@ -55,7 +55,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		v.problem = a.problem
 	}
 	in := scriptrollout.Input{
-		Spec: spec, State: state, Approved: r.isApproved(object, driver), Now: r.config.Environment.Clock.Now(), Since: driver.startedAt,
+		Spec: spec, State: state, Unfit: driver.hooks.unfit, Approved: r.isApproved(object, driver), Now: r.config.Environment.Clock.Now(), Since: driver.startedAt,
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Target = string(current.ID)
@@ -78,7 +78,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	switch {
 	case driver == s.running && driver.synced.Load():
 		in.Parents = r.rolloutParents(s, driver, state)
-	case state.StableRevision != "": // Nobody knows yet how parents are.
+	case state.StableRevision != "" && !in.Unfit: // Nobody knows yet how parents are.
 		return v
 	}
 	result := scriptrollout.Next(in)

@@ -53,6 +53,8 @@ type Input struct {
 	State State
 	// Target is the revision of the sources that loads and that no preview holds, or empty if there is none.
 	Target string
+	// Unfit is set if the stable revision can't serve the spec, as it has scripts for other hooks: Target takes over for all parents at once.
+	Unfit bool
 	// Outdated is set if the sources hold another text than Target by now, which does not load or is held, or may do so in a moment.
 	Outdated bool
 	// Approved is set if an annotation names Target, and LetThrough if its preview let it take over because of one.
@@ -134,7 +136,7 @@ func (d *decision) decide() {
 		d.complete(d.Target)
 	case d.isPaused():
 		d.pause()
-	case d.Target == s.StableRevision:
+	case d.Target == s.StableRevision, d.Unfit:
 		d.complete(d.Target)
 	case d.Target == s.FailedRevision && s.UpdatedRevision == "" && !d.approvedNow:
 		if s.Phase = v1alpha1.ScriptsRolledBack; s.Message == "" {

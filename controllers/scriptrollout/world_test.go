@@ -25,10 +25,12 @@ type world struct {
 	approved string
 	// outdated is set while the sources hold another text than target, which does not load.
 	outdated bool
-	parents  map[string]*box
-	now      time.Time
-	since    time.Time
-	last     Result
+	// unfit is set if the stable revision can't serve the spec.
+	unfit   bool
+	parents map[string]*box
+	now     time.Time
+	since   time.Time
+	last    Result
 	// letThrough is the revision that took over in place of a preview, because an annotation named it.
 	letThrough string
 	// log has each state that was stored.
@@ -77,7 +79,7 @@ func (w *world) parent(name string) Parent {
 func (w *world) input() Input {
 	in := Input{
 		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
-		Now: w.now, Since: w.since,
+		Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since,
 	}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision
