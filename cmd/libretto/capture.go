@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -120,7 +121,20 @@ func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
 
 // errAlone is the error for an object that is no parent.
 func (p *liveParent) errAlone() error {
-	return fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
+	owner := metav1.GetControllerOf(p.object)
+	if owner == nil {
+		return fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
+	}
+	kind := owner.Kind
+	if gv, err := apischema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group != "" {
+		kind += "." + gv.Version + "." + gv.Group
+	}
+	namespace := ""
+	if p.object.GetNamespace() != "" {
+		namespace = " -n " + p.object.GetNamespace()
+	}
+	return fmt.Errorf("%s %s is the parent of no definition of the cluster: it belongs to %s %s, of which libretto explain %s/%s%s tells",
+		p.object.GetKind(), p.object.GetName(), owner.Kind, owner.Name, kind, owner.Name, namespace)
 }
 
 func isForbidden(err error) bool {

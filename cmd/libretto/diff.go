@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/preview/report"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // diffFormats are the formats of -o.
@@ -151,11 +152,11 @@ func (o *diffOptions) verdict(reports []*report.Report) error {
 	var untold []string
 	for _, r := range reports {
 		if r.Err != nil {
-			untold = append(untold, r.Definition)
+			untold = append(untold, "  "+r.Definition+": "+printable.Line(r.Err.Error()))
 		}
 	}
 	if len(untold) > 0 {
-		return cannot(fmt.Errorf("%d of %d definitions could not be compared: %s", len(untold), len(reports), strings.Join(untold, ", ")))
+		return cannot(fmt.Errorf("%d of %d definitions could not be compared:\n%s", len(untold), len(reports), strings.Join(untold, "\n")))
 	}
 	for _, r := range reports {
 		if r.Fails() || r.Destroys() && !o.allowDeletes {
@@ -178,7 +179,7 @@ func (o *diffOptions) reports(ctx context.Context, w process, config *live.Confi
 			r.Err = found.Err
 			continue
 		}
-		err := subject.Preview(ctx, query, func(outcome *preview.Outcome, total int) {
+		edit, err := subject.Preview(ctx, query, func(outcome *preview.Outcome, total int) {
 			r.Add(outcome)
 			if time.Since(told) > progressInterval {
 				told = time.Now()
@@ -188,7 +189,7 @@ func (o *diffOptions) reports(ctx context.Context, w process, config *live.Confi
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", subject.Name(), cmp.Or(err, ctx.Err()))
 		}
-		r.Err = err
+		r.Err, r.Edit = err, edit
 	}
 	return all, nil
 }

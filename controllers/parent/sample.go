@@ -60,15 +60,20 @@ const maxSampleBytes = 64 << 20
 func (r *Reconciler) Sampler() *Sampler {
 	s := &Sampler{reconciler: r}
 	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
-		hash := fnv.New64a()
-		_, _ = hash.Write([]byte(parent.GetUID()))
-		s.rest = append(s.rest, member{hash.Sum64(), parent, source})
+		s.rest = append(s.rest, member{SampleHash(parent.GetUID()), parent, source})
 	})
 	s.Total = len(s.rest)
 	slices.SortFunc(s.rest, func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.object.GetUID(), b.object.GetUID()))
 	})
 	return s
+}
+
+// SampleHash returns the hash by which parents are handed out: a sample has those with the lowest.
+func SampleHash(uid types.UID) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(uid)) // It never fails.
+	return hash.Sum64()
 }
 
 // SamplerOf returns a Sampler of one parent.

@@ -25,6 +25,8 @@ type Outcome struct {
 	Err error
 	// EndlessStatus is set if the status changes in every pass. The rest is settled.
 	EndlessStatus bool
+	// AfterFirst is what the first pass has destroyed, and whether it fails, if Input.AfterFirst is set.
+	AfterFirst *Outcome
 	// First is the first pass, if Input.Detailed is set.
 	First *render.Result
 	// Waits are what the hooks wait for.
@@ -81,6 +83,9 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 	for i, p := range r.parents {
 		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus, First: p.first}
 		all[i] = o
+		if i < len(r.afterFirst) {
+			o.AfterFirst = r.afterFirst[i]
+		}
 		for _, w := range p.writes {
 			o.Changes = append(o.Changes, r.changesOf(ctx, p, w)...)
 		}
@@ -105,6 +110,20 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 		}
 	}
 	return all, nil
+}
+
+// destroyed returns what each parent has lost so far, and whether it fails.
+func (r *run) destroyed(ctx context.Context) []*Outcome {
+	now := *r
+	now.OnlyDestroyed = true
+	all := make([]*Outcome, len(r.parents))
+	for i, p := range r.parents {
+		all[i] = &Outcome{Parent: p.key, Err: p.err()}
+		for _, w := range p.writes {
+			all[i].Changes = append(all[i].Changes, now.changesOf(ctx, p, w)...)
+		}
+	}
+	return all
 }
 
 // leavesChildren reports whether the definition may leave children that differ as they are.

@@ -45,6 +45,8 @@ type Input struct {
 	Passes int
 	// OnlyDestroyed leaves out of the outcomes what destroys nothing, and which fields differ, for who counts.
 	OnlyDestroyed bool
+	// AfterFirst adds to the outcomes what the first pass alone has destroyed, which is what hosts go by.
+	AfterFirst bool
 	// Detailed keeps the first pass in the outcomes.
 	Detailed bool
 	// Now is the time of the first pass. Each further one is a second later.
@@ -99,6 +101,8 @@ type run struct {
 	Input
 	session *render.Session
 	parents []*progress
+	// afterFirst are the outcomes after the first pass over each parent, if they are asked for.
+	afterFirst []*Outcome
 	// wrote are the objects that were created and updated.
 	wrote map[apply.Key]bool
 }
@@ -148,6 +152,9 @@ func (r *run) pass(ctx context.Context) (stage.Movement, error) {
 		movement := stage.MovementOf(result)
 		r.add(p, result, movement == stage.Written)
 		moved = max(moved, movement)
+	}
+	if r.AfterFirst && r.afterFirst == nil {
+		r.afterFirst = r.destroyed(ctx)
 	}
 	return moved, nil
 }

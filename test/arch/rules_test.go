@@ -145,7 +145,7 @@ var rules = []rule{
 		"controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
 	}, inTests: append([]string{"controllers/render", "runtime/informer"}, realHooks...), excludes: clients,
 		why: "it previews from the caches of a host, which hands it objects: it makes no request"},
-	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,
+	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "controllers/preview/hold", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,
 		why: "it is text about outcomes, and reads nothing"},
 	{packages: "controllers/preview/explain", imports: []string{
 		"controllers/preview", "controllers/preview/live", "controllers/render", "controllers/render/stage", "apply/...", "runtime/controller",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"math"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,8 @@ type Batch struct {
 	// Existing returns an object of a child's kind that is in the cluster and not in the batch, or nil. It makes a request only if
 	// there is one.
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
+	// Again returns the batch once more, with other copies of the objects.
+	Again func() (Batch, error)
 }
 
 // Limits of memory. Texts of objects are without managedFields; decoded they take several times as much.
@@ -324,7 +327,7 @@ func (l *load) each(ctx context.Context, do func(Batch) error) error {
 			bytes += l.order[n].bytes
 			n++
 		}
-		batch, err := l.batch(ctx, l.order[:n])
+		batch, err := l.batch(ctx, slices.Clone(l.order[:n])) // Again needs them.
 		if err != nil {
 			return err
 		}
@@ -344,6 +347,7 @@ func (l *load) batch(ctx context.Context, members []*member) (Batch, error) {
 		}
 		return l.Get(ctx, resource.Resource, name.Namespace, name.Name)
 	}}
+	b.Again = func() (Batch, error) { return l.batch(ctx, members) }
 	add := func(text []byte) (*unstructured.Unstructured, error) {
 		object, err := l.decode(text)
 		b.Objects = append(b.Objects, object)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/objectjson"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -147,6 +148,9 @@ type ForbiddenError struct {
 	Resource  schema.GroupResource
 	Namespace string
 }
+
+// Is reports whether the target is that nothing is known.
+func (e *ForbiddenError) Is(target error) bool { return target == hold.ErrUnknown }
 
 // Error names the rule that is missing.
 func (e *ForbiddenError) Error() string {

@@ -23,6 +23,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
@@ -56,6 +57,8 @@ type Subject struct {
 	related  *Related
 	// set has the definition and its scripts.
 	set *manifest.Set
+	// edit is what the files change of the definition of the cluster. It is nil if there is none, and for explain and capture.
+	edit *edit
 }
 
 // Name returns the definition's kind and name.
@@ -97,6 +100,8 @@ func (c *Config) Subjects(ctx context.Context) ([]Found, error) {
 		f := Found{Definition: merged(given.Unstructured, live)}
 		if f.Subject, f.Err = c.subject(ctx, given, f.Definition, surroundings); f.Err != nil {
 			f.Subject = nil
+		} else {
+			c.compareWithServing(ctx, f.Subject, live, surroundings)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -280,19 +285,25 @@ func (c *Config) programs(ctx context.Context, d *document.Object, plan *definit
 	return compiled, nil
 }
 
-// Preview calls each for what would become of each parent.
-func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) error {
+// Preview calls each for what would become of each parent, and returns what a host would make of the edit.
+func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) (hold.Verdict, error) {
 	q.Plan = s.Plan
-	return s.reader.Batches(ctx, q, func(b Batch) error {
+	sample := s.newSample(q)
+	err := s.reader.Batches(ctx, q, func(b Batch) error {
+		members := sample.membersOf(b)
 		outcomes, err := preview.Run(ctx, preview.Input{
-			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs,
+			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, AfterFirst: sample != nil,
 			Existing: b.Existing, Related: s.related.Select, Now: time.Now(),
 		})
 		for _, o := range outcomes {
 			each(o, b.Total)
 		}
+		if err == nil {
+			err = sample.add(ctx, b, members, outcomes)
+		}
 		return err
 	})
+	return s.verdict(sample), err
 }
 
 // overlay is the OpenAPI documents of a cluster with those of CustomResourceDefinitions in files over them.

@@ -9,6 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 )
 
 // Report is what a definition would do with all its parents. It takes memory for the names of what changes and for one
@@ -18,6 +19,8 @@ type Report struct {
 	Definition string
 	// Err is why nothing more is known, or nil.
 	Err error
+	// Edit is what a host would make of the edit.
+	Edit hold.Verdict
 	// Parents is how many there are, and Classes by what is worst of what becomes of each.
 	Parents int
 	Classes map[Class]int
@@ -29,6 +32,21 @@ type Report struct {
 	texts    map[string]int // by the group of failures
 	failed   []*failure
 	waiting  []*failure
+}
+
+// editLines returns what a host would make of the edit: why it would be held, and what else is to be said.
+func editLines(e hold.Verdict) (held, others []string) {
+	switch {
+	case e.Held != "":
+		held = append(held, fmt.Sprintf("! a host would hold this edit, unless it runs with --script-preview=false: %s (%s)", e.Held, e.Basis),
+			"    to let revision "+e.ShortRevision()+" through: "+e.Approve)
+	case e.Revision != "":
+		others = append(others, fmt.Sprintf("= a host would let this edit through, revision %s: %s", e.ShortRevision(), e.Basis))
+	}
+	for _, resource := range e.Dropped {
+		others = append(others, "= "+resource+" are no children any more: those that are there stay as they are until their parents are deleted")
+	}
+	return held, others
 }
 
 // Class is what becomes of a parent, at the worst.

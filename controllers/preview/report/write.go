@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/printable"
 )
 
@@ -49,6 +50,17 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 		}
 		fmt.Fprintln(w, text)
 	}
+	held, others := editLines(r.Edit)
+	for _, text := range held {
+		line(text, failedColour)
+	}
+	for _, text := range others {
+		line(text, signs[preview.Leave].colour)
+	}
+	edited := len(held)+len(others) > 0
+	if edited && len(r.order)+len(r.failed)+len(r.waiting) > 0 {
+		fmt.Fprintln(w)
+	}
 	for _, g := range r.sorted() {
 		objects, of := count(len(g.objects), g.kind), count(g.parents, "parent")
 		line(fmt.Sprintf("%s %s %s of %s%s", signs[g.action].sign, g.action, objects, of, g.ending()), signs[g.action].colour)
@@ -72,7 +84,7 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 	if r.Err != nil {
 		line("! "+r.Err.Error(), failedColour)
 	}
-	if len(r.order)+len(r.failed)+len(r.waiting) > 0 || r.Err != nil {
+	if len(r.order)+len(r.failed)+len(r.waiting) > 0 || r.Err != nil || edited {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, r.Summary())
@@ -148,6 +160,8 @@ type document struct {
 	Classes  map[Class]int     `json:"classes"`
 	Changes  []changeDocument  `json:"changes"`
 	Failures []failureDocument `json:"failures"`
+	// Edit is what a host would make of the edit.
+	Edit hold.Verdict `json:"edit,omitzero"`
 	// Waiting are what hooks wait for: the children of these parents stay as they are.
 	Waiting []failureDocument `json:"waiting,omitempty"`
 }
@@ -180,7 +194,7 @@ func JSON(out io.Writer, reports []*Report) error {
 	for _, r := range reports {
 		d := document{
 			Definition: r.Definition, Summary: r.Summary(), Parents: r.Parents, Classes: map[Class]int{}, Changes: []changeDocument{},
-			Failures: []failureDocument{},
+			Failures: []failureDocument{}, Edit: r.Edit,
 		}
 		if r.Err != nil {
 			d.Error = r.Err.Error()

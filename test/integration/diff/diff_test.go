@@ -143,7 +143,7 @@ func TestDiff(t *testing.T) {
 			"3 parents: 0 unchanged, 0 update, 3 delete 3 ConfigMaps and 3 Deployments and 3 Pods and 3 Secrets and 3 Services\n",
 		}},
 		{name: "it is allowed", text: edited("children: [", "children: true ? [] : ["), args: []string{"--allow-deletes", "-o", "markdown"}, want: []string{
-			"### CompositeController " + s.name + "\n\n**3 parents: ", "\n```diff\n- delete 3 ConfigMaps"}},
+			"### CompositeController " + s.name + "\n\n**3 parents: ", "\n```diff\n! a host would hold this edit, ", "\n- delete 3 ConfigMaps"}},
 		{name: "one more field in a Pod", text: edited(`"Pod", metadata: {name}, spec: {`, `"Pod", metadata: {name}, spec: {terminationGracePeriodSeconds: 5, `), code: 1,
 			want: []string{"-/+ recreate 3 Pods of 3 parents\n      spec.terminationGracePeriodSeconds: 30 becomes 5\n", "0 update, 3 recreate 3 Pods, 0 delete\n"},
 			not:  []string{"schedulerName", "tolerations"}},

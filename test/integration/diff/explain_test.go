@@ -28,6 +28,11 @@ func TestExplain(t *testing.T) {
 		}
 		return nil
 	})
+	_, stderr, code := libretto(s.Env, "explain", "pod/thing-0", "-n", s.Namespace, "--kubeconfig", author)
+	command := "libretto explain Thing.v1." + s.Group + "/thing-0 -n " + s.Namespace
+	if code != 2 || !strings.Contains(stderr, "it belongs to Thing thing-0, of which "+command+" tells") {
+		t.Errorf("a child: exit code %d: %s", code, stderr)
+	}
 	stdout, _, code := explain("thing-0", "--all")
 	if code != 0 {
 		t.Errorf("exit code %d", code)
@@ -41,7 +46,7 @@ func TestExplain(t *testing.T) {
 	s.Patch(env.ConfigMaps, "thing-0", `{"data": {"mode": "mine"}}`)
 	s.Kubectl("-n", s.Namespace, "set", "image", "pod/thing-0", "main=app:mine")
 	s.Delete(env.Secrets, s.Namespace, "thing-0")
-	stdout, stderr, code := explain("thing-0")
+	stdout, stderr, code = explain("thing-0")
 	if code != 1 {
 		t.Errorf("exit code %d, want 1: %s", code, stderr)
 	}

@@ -37,7 +37,7 @@ export function sync({parent}) { return {children: [{apiVersion: "v1", kind: "Co
 	}
 	for _, format := range []string{"text", "markdown", "json"} {
 		stdout, stderr, code := s.diffFile(e.Cluster.Kubeconfig, files, "-o", format)
-		if code != 2 || !strings.Contains(stderr, "3 of 4 definitions could not be compared: CompositeController ") {
+		if code != 2 || !strings.Contains(stderr, "3 of 4 definitions could not be compared:\n  CompositeController ") {
 			t.Errorf("%s: exit code %d, want 2: %s", format, code, stderr)
 		}
 		if format != "json" {

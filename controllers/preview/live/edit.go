@@ -1,0 +1,300 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// edit is what files change of a definition of the cluster.
+type edit struct {
+	dropped []string
+	// previewed is set if a host previews the scripts. serving is what goes on if they are held, or nil if that can't be had.
+	previewed bool
+	serving   *Subject
+	limits    *v1alpha1.ScriptPreview
+	// settled is why a host asks no preview, or empty.
+	settled string
+}
+
+// compareWithServing notes what a definition changes of the one in the cluster.
+func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*unstructured.Unstructured, in surroundings) {
+	i := slices.IndexFunc(live, func(d *unstructured.Unstructured) bool {
+		return d.GetKind() == s.Definition.GetKind() && d.GetName() == s.Definition.GetName()
+	})
+	if i < 0 {
+		return
+	}
+	d := live[i]
+	s.edit = &edit{dropped: droppedKinds(s, d, in, c.Host)}
+	id, _, err := served(d, nil)
+	var spec struct {
+		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
+	}
+	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" || isID(s.Revision, id) {
+		return
+	}
+	s.edit.previewed = true
+	switch rollout := spec.ScriptRollout; {
+	case s.isApproved():
+		s.edit.settled = "it is approved by name"
+		return
+	case rollout != nil && rollout.Revision != "":
+		s.edit.settled = "spec.scriptRollout.revision pins another one, so that it does not begin"
+		return
+	case rollout != nil && rollout.Preview != nil && *rollout.Preview == (v1alpha1.ScriptPreview{}):
+		s.edit.settled = "spec.scriptRollout.preview has no limit"
+		return
+	case rollout != nil:
+		s.edit.limits = rollout.Preview
+	}
+	s.edit.serving = c.servingSubject(ctx, d, id, in)
+}
+
+func isID(id scripts.RevisionID, stored string) bool {
+	return string(id) == stored || id.Short() == stored
+}
+
+// droppedKinds returns the kinds of children of a definition of the cluster that are none of s.
+func droppedKinds(s *Subject, d *unstructured.Unstructured, in surroundings, host stage.Host) []string {
+	before, err := stage.NewBase(d, in.resources, host, time.Now())
+	if err != nil || before.Plan == nil {
+		return nil
+	}
+	var all []string
+	for _, rule := range before.Plan.Config.Children {
+		if !s.hasChildren(rule.Kind.GroupKind()) {
+			all = append(all, rule.GroupResource().String())
+		}
+	}
+	return all
+}
+
+// hasChildren reports whether children of the definition are of a kind.
+func (s *Subject) hasChildren(kind schema.GroupKind) bool {
+	for _, rule := range s.Plan.Config.Children {
+		if rule.Kind.GroupKind() == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// servingSubject returns a definition of the cluster with the scripts of a revision: what the sources hold, or what is archived. It is nil
+// if neither can be had.
+func (c *Config) servingSubject(ctx context.Context, d *unstructured.Unstructured, id string, in surroundings) *Subject {
+	own := *c
+	var err error
+	if own.Set, err = manifest.Load(ctx, manifest.Options{}); err == nil {
+		own.Set.AddStored(d.DeepCopy())
+		if s, err := own.subject(ctx, own.Set.Definitions[0], d, in); err == nil && isID(s.Revision, id) {
+			return s
+		}
+	}
+	s, err := c.archived(ctx, d, id, in)
+	if err != nil {
+		c.Reader.Warn(fmt.Sprintf("%s: what serves now can't be had, so that all that the edit would do counts as its fault: %v", d.GetName(), err))
+		return nil
+	}
+	return s
+}
+
+// isApproved reports whether the definition, its status or a ConfigMap names the scripts as approved.
+func (s *Subject) isApproved() bool {
+	approved, _, _ := unstructured.NestedString(s.Definition.Object, "status", "scriptRollout", "approvedRevision")
+	named := []string{approved}
+	for _, object := range append(s.Sources(), s.Definition) {
+		named = append(named, strings.TrimSpace(object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]))
+	}
+	return slices.ContainsFunc(named, func(text string) bool { return text != "" && isID(s.Revision, text) })
+}
+
+// sample gathers by what a host decides whether it holds an edit. A nil one gathers nothing.
+type sample struct {
+	*Subject
+	rule     hold.Rule
+	partial  bool
+	findings *hold.Findings // of all parents, if there are limits
+	members  []sampled      // otherwise those with the lowest hashes, the lowest first
+	total    int
+}
+
+// sampled is a parent, and what would become of it.
+type sampled struct {
+	hash     uint64
+	object   *unstructured.Unstructured // kind and metadata
+	children hold.Children
+	batch    *hold.Batch
+}
+
+// newSample returns a sample, or nil if a host previews nothing.
+func (s *Subject) newSample(q Query) *sample {
+	if s.edit == nil || !s.edit.previewed || s.edit.settled != "" {
+		return nil
+	}
+	return &sample{
+		Subject: s, rule: hold.RuleOf(s.edit.limits), findings: hold.NewFindings(),
+		partial: q.Namespace != "" || q.Selector != nil || q.MaxParents > 0,
+	}
+}
+
+// membersOf returns the parents of a batch as they are now: a preview uses up its objects.
+func (a *sample) membersOf(b Batch) []sampled {
+	if a == nil {
+		return nil
+	}
+	children := hold.Children{}
+	for _, object := range b.Objects {
+		owner := metav1.GetControllerOfNoCopy(object)
+		kind := object.GroupVersionKind().GroupKind()
+		if owner == nil || object.GetDeletionTimestamp() != nil || !a.hasChildren(kind) {
+			continue
+		}
+		if children[owner.UID] == nil {
+			children[owner.UID] = map[schema.GroupKind]int{}
+		}
+		children[owner.UID][kind]++
+	}
+	var all []sampled
+	for _, object := range b.Parents {
+		slim := (&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"],
+		}}).DeepCopy()
+		all = append(all, sampled{
+			hash: parent.SampleHash(object.GetUID()), object: slim, children: hold.Children{object.GetUID(): children[object.GetUID()]},
+		})
+	}
+	return all
+}
+
+// add adds what would become of the parents of a batch.
+func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes []*preview.Outcome) error {
+	if a == nil {
+		return nil
+	}
+	a.total += len(members)
+	for i := range members {
+		m := &members[i]
+		m.batch = hold.NewBatch([]*unstructured.Unstructured{m.object}, m.children, []*preview.Outcome{outcomes[i].AfterFirst})
+	}
+	if !a.rule.WantsAll() {
+		all := append(a.members, members...)
+		slices.SortFunc(all, func(x, y sampled) int {
+			return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.object.GetUID(), y.object.GetUID()))
+		})
+		a.members = all[:min(len(all), hold.SampleSize)]
+		last := a.members[len(a.members)-1].hash
+		members = slices.DeleteFunc(members, func(m sampled) bool { return m.hash > last })
+	}
+	if err := a.excuse(ctx, b, members); err != nil {
+		return err
+	}
+	if a.rule.WantsAll() {
+		for _, m := range members {
+			a.findings.Add(m.batch)
+		}
+	}
+	return nil
+}
+
+// excuse drops what the scripts that serve would do as well.
+func (a *sample) excuse(ctx context.Context, b Batch, members []sampled) error {
+	serving := a.edit.serving
+	if serving == nil {
+		return nil
+	}
+	hadParent := func(object *unstructured.Unstructured) bool { return serving.ruleOf(object) >= 0 }
+	harmed := map[string]*hold.Batch{}
+	for _, m := range members {
+		for _, object := range m.batch.Harmed(hadParent) {
+			harmed[string(object.GetUID())] = m.batch
+		}
+		m.batch.ExcuseNew(hadParent)
+	}
+	if len(harmed) == 0 {
+		return nil
+	}
+	again, err := b.Again()
+	if err != nil {
+		return err
+	}
+	in := preview.Input{
+		Base: serving.base(a.Base), Objects: again.Objects, Programs: serving.Programs, Existing: again.Existing, Related: serving.related.Select,
+		Passes: 1, OnlyDestroyed: true, Now: time.Now(),
+	}
+	var batches []*hold.Batch
+	for _, object := range again.Parents {
+		if batch := harmed[string(object.GetUID())]; batch != nil {
+			in.Parents, batches = append(in.Parents, object), append(batches, batch)
+		}
+	}
+	outcomes, err := preview.Run(ctx, in)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return nil // Nothing excuses the new scripts.
+	}
+	for i, o := range outcomes {
+		batches[i].Excuse([]*preview.Outcome{o})
+	}
+	return nil
+}
+
+// base returns the subject's, on a cluster that serves what another one's does, too.
+func (s *Subject) base(other *stage.Base) *stage.Base {
+	known := map[string]bool{}
+	for _, resource := range s.Resources {
+		known[resource.GroupVersionResource.String()] = true
+	}
+	next := *s.Base
+	next.Resources = slices.Clip(next.Resources)
+	for _, resource := range other.Resources {
+		if !known[resource.GroupVersionResource.String()] {
+			next.Resources = append(next.Resources, resource)
+		}
+	}
+	return &next
+}
+
+// verdict returns what a host would make of the edit.
+func (s *Subject) verdict(a *sample) hold.Verdict {
+	if s.edit == nil {
+		return hold.Verdict{}
+	}
+	v := hold.Verdict{Dropped: s.edit.dropped}
+	if !s.edit.previewed {
+		return v
+	}
+	v.Revision, v.Basis = string(s.Revision), s.edit.settled
+	if a == nil {
+		return v
+	}
+	for _, m := range a.members {
+		a.findings.Add(m.batch)
+	}
+	a.findings.Total = a.total
+	v.Held, v.Basis = a.findings.Held(a.rule), a.findings.Summary()
+	if a.partial {
+		v.Basis += "; a host goes by others, too, which were not asked for"
+	}
+	if v.Held != "" {
+		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", strings.ToLower(s.Definition.GetKind()), s.Definition.GetName(), s.Revision.Short())
+	}
+	return v
+}
