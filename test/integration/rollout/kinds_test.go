@@ -38,14 +38,16 @@ func TestKinds(t *testing.T) {
 				}
 				script := fmt.Sprintf("export function %s(r) { return {%s: [%s]}; }", c.hook, c.script, fmt.Sprintf(child, value))
 				script = replace(script, "NAME", "r."+object+".metadata.name")
-				e.Define(c.kind, "", spec+": [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]",
-					fmt.Sprintf("scriptRollout: {steps: [{parents: 1, pauseSeconds: %d}]}", pause), env.Hooks(script, c.hook))
+				spec += ": [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]\n" +
+					fmt.Sprintf("scriptRollout: {steps: [{parents: 1, pauseSeconds: %d}]}\n", pause) + env.Hooks(script, c.hook)
+				e.Apply(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %s\nmetadata: {name: %s, labels: {test: %[2]s}}\nspec:\n%s",
+					c.kind, s.definition, env.Indent(spec)))
 			}
 			for n := range 4 {
 				e.ApplyThing(thing(n), "", fmt.Sprintf("selector: {matchLabels: {of: %q}}", thing(n)))
 				e.ApplyCustom("Gizmo", thing(n), "of: "+thing(n), "")
 			}
-			e.Start("--namespace=" + e.Namespace)
+			s.start() // No other test's definitions.
 			define("one", 600)
 			s.waitForValues(map[string]int{"one": 4})
 			e.WaitUntilReady(c.kind, s.definition)
