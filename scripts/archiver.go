@@ -2,6 +2,8 @@ package scripts
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/libretto-k8s/libretto/scripts/archive"
@@ -18,53 +20,86 @@ const (
 	maxArchiveRetry = time.Minute
 )
 
-// archiver archives the revisions of one tree in the background. If several wait, it archives
-// only the newest.
+// archiver archives the revisions of one tree in the background. Of several that wait, it archives the newest and those that are in use.
 type archiver struct {
-	history *archive.History
-	next    chan loadedFiles // has room for one
-	report  func(RevisionID, error)
-	offered RevisionID // belongs to the tree
+	history    *archive.History
+	unarchived *unarchived
+	wake       chan struct{} // has room for one
+	report     func(RevisionID, error)
+	offered    RevisionID // belongs to the tree
 }
 
-// loadedFiles are the files of a revision that loaded.
+// loadedFiles are the files of a revision that loaded, for the archive in a namespace.
 type loadedFiles struct {
-	id RevisionID
+	id        RevisionID
+	namespace string
 	archive.Revision
 }
 
-func newArchiver(c Config, spec Spec, retained func() []string, tell func(RevisionID, error)) *archiver {
-	return &archiver{
+// unarchived are the revisions of one definition that wait for the archive, the newest at the end. Trees of the same definition share them: what one
+// has not archived when it is closed, the next one does.
+type unarchived struct {
+	mu      sync.Mutex
+	waiting []loadedFiles
+}
+
+// add makes a revision wait, and those before it no longer that are not in use.
+func (u *unarchived) add(r loadedFiles, used []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	isUsed := func(w loadedFiles) bool {
+		return slices.ContainsFunc(used, func(id string) bool { return w.id.IsKnownAs(RevisionID(id)) })
+	}
+	u.waiting = slices.DeleteFunc(u.waiting, func(w loadedFiles) bool { return w.id == r.id || !isUsed(w) })
+	u.waiting = append(u.waiting, r)
+}
+
+// in returns those that wait for the archive in a namespace.
+func (u *unarchived) in(namespace string) []loadedFiles {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(u.waiting), func(w loadedFiles) bool { return w.namespace != namespace })
+}
+
+func (u *unarchived) remove(id RevisionID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waiting = slices.DeleteFunc(u.waiting, func(w loadedFiles) bool { return w.id == id })
+}
+
+func newArchiver(c Config, spec Spec, waiting *unarchived, retained func() []string, tell func(RevisionID, error)) *archiver {
+	a := &archiver{
 		history: &archive.History{
 			Location: *spec.Archive, Client: c.Client, Metadata: c.Metadata, Log: c.Log, Retained: retained, RetainedKnown: spec.RetainedKnown,
 		},
-		next: make(chan loadedFiles, 1), report: tell,
+		unarchived: waiting, wake: make(chan struct{}, 1), report: tell,
 	}
+	a.wake <- struct{}{}
+	return a
 }
 
-// offer queues a revision. It replaces one that still waits.
+// offer makes a revision wait for the archive.
 func (a *archiver) offer(id RevisionID, r archive.Revision) {
 	if a.offered == id {
 		return
 	}
 	a.offered = id
+	a.unarchived.add(loadedFiles{id, a.history.Namespace, r}, a.history.Retained())
 	select {
-	case <-a.next:
+	case a.wake <- struct{}{}:
 	default:
 	}
-	a.next <- loadedFiles{id, r}
 }
 
 // run archives offered revisions until ctx ends.
 func (a *archiver) run(ctx context.Context) {
 	var pause <-chan time.Time
-	var waiting loadedFiles
 	again := archiveRetry
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case waiting = <-a.next:
+		case <-a.wake:
 			again = archiveRetry
 			if pause != nil {
 				continue // It is kept when the pause is over.
@@ -72,19 +107,41 @@ func (a *archiver) run(ctx context.Context) {
 		case <-pause:
 		}
 		pause = nil
-		if waiting.id == "" {
-			continue
-		}
 		began := time.Now()
-		err := a.history.Keep(ctx, string(waiting.id), waiting.Revision)
-		if ctx.Err() != nil {
+		switch tried, failed := a.archive(ctx); {
+		case ctx.Err() != nil:
 			return
-		}
-		a.report(waiting.id, err)
-		if err != nil {
+		case failed:
 			pause, again = time.After(again), min(2*again, maxArchiveRetry)
-			continue
+		case tried:
+			pause = time.After(max(minArchiveInterval, archivePause*time.Since(began)))
 		}
-		pause, waiting = time.After(max(minArchiveInterval, archivePause*time.Since(began))), loadedFiles{}
 	}
+}
+
+// archive archives what waits, the oldest first. What can't be archived goes on waiting.
+func (a *archiver) archive(ctx context.Context) (tried, failed bool) {
+	for _, r := range a.unarchived.in(a.history.Namespace) {
+		err := a.history.Keep(ctx, string(r.id), r.Revision)
+		if ctx.Err() != nil {
+			return tried, failed
+		}
+		if tried = true; err != nil {
+			failed = true
+		} else {
+			a.unarchived.remove(r.id)
+		}
+		a.report(r.id, err)
+	}
+	return tried, failed
+}
+
+// IsArchived reports whether a revision of the sources that Current returned, and another one that served before, are in the archive, so that
+// the next process has both. Without an archive there is nothing to wait for.
+func (t *Tree) IsArchived(newest, before RevisionID) bool {
+	if t.archiver == nil {
+		return true
+	}
+	waits := func(w loadedFiles) bool { return w.id.IsKnownAs(before) }
+	return t.State().Archived == newest && !slices.ContainsFunc(t.archiver.unarchived.in(t.archiver.history.Namespace), waits)
 }

@@ -82,7 +82,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 		settling:  settling{openedAt: time.Now()},
 	}
 	if spec.Archive != nil {
-		t.archiver = newArchiver(l.Config, spec, t.retained, t.onArchived)
+		t.archiver = newArchiver(l.Config, spec, &t.revisions.unarchived, t.retained, t.onArchived)
 		t.loads = newLoads(ctx, t)
 		go t.archiver.run(ctx)
 	}

@@ -52,6 +52,12 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 		return last
 	}
 	r, err := t.restore(ctx, t.spec.Serving)
+	if errors.Is(err, archive.ErrNone) && t.spec.Stable != "" {
+		lost := err
+		if r, err = t.restore(ctx, t.spec.Stable); errors.Is(err, archive.ErrNone) {
+			err = fmt.Errorf("%w; %w", lost, err)
+		}
+	}
 	switch {
 	case err == nil:
 		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(string(r.ID))}

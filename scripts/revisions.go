@@ -29,6 +29,8 @@ type revisions struct {
 	mu sync.Mutex
 	// known are those that serve, served, or were asked for, the one used last at the end.
 	known []*Revision
+
+	unarchived unarchived
 }
 
 // revisionsFor returns those of a definition: another tree of the same one may be open, with an earlier spec.

@@ -33,6 +33,8 @@ type Spec struct {
 	// or empty. It comes from where only the host writes: other archived revisions are
 	// not trusted. An earlier version may have written only its first digits.
 	Serving RevisionID
+	// Stable is the ID of the one to start with if Serving is in the archive no more, or empty.
+	Stable RevisionID
 	// Retained returns the IDs of further revisions that are in use: the archive does not delete them, and they stay in memory. It is called
 	// from goroutines of the tree, and returns at once. It may be nil.
 	Retained func() []RevisionID

@@ -3,6 +3,7 @@ package definition
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // assignment is which programs each parent gets while a rollout decides that. It never changes.
@@ -76,16 +78,30 @@ func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Ti
 	s.bySteps.Store(rollout != nil && len(rollout.Steps) > 0)
 }
 
-// retain notes which revisions the definition's status needs, for the archive.
-func (s *runtimeState) retain(object *unstructured.Unstructured) {
-	state := storedRollout(object)
+// retain notes which revisions the definition's spec and status need, for the archive. next is the status that is about to be written, or was written
+// last, and may be nil: what is not read back yet is in use, too.
+func (s *runtimeState) retain(object *unstructured.Unstructured, next *v1alpha1.DefinitionStatus) {
+	pinned, _, _ := unstructured.NestedString(object.Object, "spec", "scriptRollout", "revision")
+	named := append(namedRevisions(storedStatus(object)), pinned)
+	if next != nil {
+		named = append(named, namedRevisions(*next)...)
+	}
 	var retained []scripts.RevisionID
-	for _, id := range []string{state.StableRevision, state.UpdatedRevision, storedStatus(object).PreviousScriptRevisionHash} {
-		if id != "" {
-			retained = append(retained, scripts.RevisionID(id))
+	for _, id := range named {
+		if id := scripts.RevisionID(id); id != "" && !slices.Contains(retained, id) {
+			retained = append(retained, id)
 		}
 	}
 	s.retained.Store(&retained)
+}
+
+// namedRevisions returns the revisions that a status names as in use, or as what a rollback goes back to. Some may be empty.
+func namedRevisions(status v1alpha1.DefinitionStatus) []string {
+	named := []string{string(servedRevision(status)), status.PreviousScriptRevisionHash}
+	if rollout := status.ScriptRollout; rollout != nil {
+		named = append(named, rollout.StableRevision, rollout.UpdatedRevision)
+	}
+	return named
 }
 
 // assign makes the instances do what is stored in the definition's status, and enqueues the parents that change sides.
@@ -138,12 +154,23 @@ func (h *hooks) assignmentOf(of scriptrollout.Assignment, before *assignment) *a
 	a := &assignment{Assignment: of}
 	a.stable = h.assignedPrograms(a, before, of.Stable)
 	if of.Updated != "" {
-		a.updated = h.assignedPrograms(a, before, of.Updated)
+		a.updated = h.updatedPrograms(a, before, of.Updated)
 	}
 	if before != nil && before.Equal(of) && before.loading == a.loading && before.problem == a.problem {
 		return before
 	}
 	return a
+}
+
+// updatedPrograms returns the programs of the updated revision. If that is in the archive no more, the stable revision stands in for it: until the
+// sources load, there is nothing else to sync its parents by.
+func (h *hooks) updatedPrograms(a, before *assignment, id string) parent.Programs {
+	_, err := h.tree.Revision(scripts.RevisionID(id))
+	if !errors.Is(err, archive.ErrNone) || a.problem != "" || a.loading {
+		return h.assignedPrograms(a, before, id)
+	}
+	a.problem = fmt.Sprintf("%v\nrevision %s serves its parents in its place", err, scripts.RevisionID(a.stable.Revision).Short())
+	return a.stable
 }
 
 // assignedPrograms returns the programs of a revision. If it can't be had, they fail with the reason, and parents keep their children.

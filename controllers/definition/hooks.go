@@ -58,7 +58,7 @@ func (r *Reconciler) openHooks(
 	if err != nil {
 		return nil, err
 	}
-	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
+	spec.Serving, spec.Stable, spec.HeldBefore, spec.Preview = before.served, before.stable, before.held, preview
 	spec.Archive, spec.Retained, spec.RetainedKnown = r.archiveOf(p, spec), inUse.ids, inUse.known
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit

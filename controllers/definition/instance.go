@@ -55,6 +55,8 @@ func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name
 type former struct {
 	// served is the revision to restore if the scripts don't load or are held, and held the one that was held, or empty.
 	served, held scripts.RevisionID
+	// stable is the revision to restore if served is in the archive no more, or empty.
+	stable scripts.RevisionID
 	// resumed is set if it has run the same spec.
 	resumed bool
 	// awaitEdit is set if an earlier spec runs, and the scripts may be about to be edited as well.

@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	s := r.stateFor(key)
 	s.object = object
-	s.retain(object)
+	s.retain(object, s.status)
 	level, levelWarnings := logLevel(object)
 	s.level.Set(level)
 	s.limits.Store(previewLimits(object))

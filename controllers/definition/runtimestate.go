@@ -109,7 +109,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.served, before.held = servedRevision(stored), heldRevision(stored)
 		if rollout := stored.ScriptRollout; rollout != nil && rollout.UpdatedRevision != "" {
-			before.served = scripts.RevisionID(rollout.UpdatedRevision) // It has been previewed.
+			before.served, before.stable = scripts.RevisionID(rollout.UpdatedRevision), before.served // It has been previewed.
 		}
 	}
 	before.awaitEdit = awaitsEdit(s.running, p)
@@ -125,6 +125,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 // parents when the scripts, credentials or schemas of the running instance have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, s *runtimeState) {
 	if s.next.ready() {
+		r.assign(object, s) // Its sources may have loaded what is in the archive no more.
 		s.setRemovedWarnings()
 		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
 		if s.running != nil {

@@ -36,6 +36,8 @@ type rolloutView struct {
 	problem string
 	pinned  bool
 	sources string
+	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
+	unarchived string
 	// serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.
 	serving scripts.RevisionID
 }
@@ -66,6 +68,9 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		unsettled = s.unsettledFor(driver, in.Now)
 		in.Outdated = unsettled > 0 || driver == s.running && s.next != nil || !driver.hooks.tree.HoldsCurrent()
 	}
+	if in.Target != "" && !driver.hooks.tree.IsArchived(scripts.RevisionID(in.Target), scripts.RevisionID(state.StableRevision)) {
+		in.Unarchived = true
+	}
 	if v.pinned {
 		pinned, err := driver.hooks.tree.Revision(scripts.RevisionID(spec.Revision))
 		if err == nil {
@@ -82,6 +87,9 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		return v
 	}
 	result := scriptrollout.Next(in)
+	if why := driver.hooks.tree.State().NotArchived; result.Unarchived && why != "" {
+		v.unarchived = fmt.Sprintf("revision %s is not rolled out before it is archived: %s", scripts.RevisionID(in.Target).Short(), why)
+	}
 	v.next, v.after, v.waiting = result.State, variant.Earlier(result.After, unsettled), waitingText(result)
 	if v.serving = scripts.RevisionID(v.next.StableRevision); v.serving == "" { // The newest revision serves all parents again.
 		v.serving = scripts.RevisionID(in.Target)
@@ -296,12 +304,13 @@ func (v rolloutView) withServing(state scripts.State, running bool) scripts.Stat
 
 // Reasons of the condition Progressing, and of events.
 const (
-	reasonRollingOut = "RollingOut"
-	reasonPaused     = "Paused"
-	reasonPinned     = "Pinned"
-	reasonServing    = "Serving"
-	reasonRolledBack = "RolledBack"
-	reasonNoRevision = "RevisionUnavailable"
+	reasonRollingOut  = "RollingOut"
+	reasonPaused      = "Paused"
+	reasonPinned      = "Pinned"
+	reasonServing     = "Serving"
+	reasonRolledBack  = "RolledBack"
+	reasonNoRevision  = "RevisionUnavailable"
+	reasonNotArchived = "NotArchived"
 )
 
 // condition returns the condition Progressing of a rollout, and whether it has one.
@@ -316,6 +325,9 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	switch {
 	case v.problem != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonNoRevision, v.problem
+	case v.unarchived != "":
+		c.Status, c.Reason = metav1.ConditionFalse, reasonNotArchived
+		c.Message = v.unarchived + "\n" + goesOn(scripts.RevisionID(s.StableRevision))
 	case s.Phase == v1alpha1.ScriptsRolledBack:
 		c.Status, c.Reason = metav1.ConditionFalse, reasonRolledBack
 		c.Message = fmt.Sprintf("revision %s was taken back from all parents: %s\nrevision %s serves; correct the scripts%s, or try it again: %s",

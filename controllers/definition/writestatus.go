@@ -20,6 +20,7 @@ const reasonNotHosted = "NotHosted"
 func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, s *runtimeState, v statusView) error {
 	status := s.statusOf(object, v)
 	s.status = &status
+	s.retain(object, &status)
 	return r.sendStatus(ctx, object, status)
 }
 

@@ -57,6 +57,9 @@ type Input struct {
 	Unfit bool
 	// Outdated is set if the sources hold another text than Target by now, which does not load or is held, or may do so in a moment.
 	Outdated bool
+	// Unarchived is set if Target or the stable revision is not archived yet: no step begins with Target, as the next process might have only one
+	// of them.
+	Unarchived bool
 	// Approved is set if an annotation names Target, and LetThrough if its preview let it take over because of one.
 	Approved, LetThrough bool
 	// Pinned is the whole ID of the revision that the spec pins, once it can be had.
@@ -78,6 +81,8 @@ type Result struct {
 	// unless that is zero.
 	Waiting         string
 	Since, Deadline time.Time
+	// Unarchived is set if Target waits for the archive.
+	Unarchived bool
 }
 
 // IsManaged reports whether a rollout decides what serves. Otherwise the newest revision that loads does.
@@ -143,6 +148,11 @@ func (d *decision) decide() {
 			s.Message = "it was taken back before, and no other edit has taken its place"
 		}
 	case d.Target != s.UpdatedRevision && d.Outdated: // No text comes back that the sources do not hold any more.
+	case d.Target != s.UpdatedRevision && d.Unarchived && len(d.Spec.Steps) > 0:
+		d.result.Unarchived = true
+		if s.UpdatedRevision != "" {
+			d.advance()
+		}
 	case d.Target != s.UpdatedRevision:
 		d.start()
 	case s.Phase == v1alpha1.ScriptsHeld && d.approvedNow:

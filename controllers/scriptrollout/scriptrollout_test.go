@@ -412,6 +412,35 @@ func TestNext(t *testing.T) {
 			},
 			want: []string{" ", "Complete A", " "}, by: map[string]int{"C": 4},
 		},
+		"not archived yet": {
+			reason: "No step begins with a text that the next process may not have; what is being rolled out goes on.",
+			world:  newWorld(4, number(1, 60)),
+			run: func(t *testing.T, w *world) {
+				w.unarchived = true
+				if edit("B")(t, w); w.by("A") != 4 || !Next(w.input()).Unarchived {
+					t.Errorf("%d parents have the former text, and it is not told why", w.by("A"))
+				}
+				w.unarchived = false
+				w.settle(t)
+				w.unarchived = true
+				edit("C")(t, w)
+				w.now = w.now.Add(61 * time.Second)
+				w.settle(t)
+				if w.by("B") != 4 {
+					t.Errorf("%d parents have what was rolled out", w.by("B"))
+				}
+				w.unarchived = false
+				w.settle(t)
+			},
+			want: []string{
+				"Complete A", "Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 1 of 2, 1 parents pause", "Progressing A->B step 2 of 2, 4 parents",
+				"Complete B", "Progressing B->C step 1 of 2, 1 parents", "Progressing B->C step 1 of 2, 1 parents pause",
+			},
+		},
+		"not archived, and no steps": {
+			reason: "It is nothing that could be taken back.", world: newWorld(2),
+			run: func(t *testing.T, w *world) { w.unarchived = true; edit("B")(t, w) }, want: []string{" "}, by: map[string]int{"B": 2},
+		},
 		"pin without steps": {
 			reason: "When it is taken away, what the sources hold serves.",
 			world:  newWorld(2),

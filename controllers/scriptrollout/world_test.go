@@ -25,6 +25,8 @@ type world struct {
 	approved string
 	// outdated is set while the sources hold another text than target, which does not load.
 	outdated bool
+	// unarchived is set while target is not archived.
+	unarchived bool
 	// unfit is set if the stable revision can't serve the spec.
 	unfit   bool
 	parents map[string]*box
@@ -79,7 +81,7 @@ func (w *world) parent(name string) Parent {
 func (w *world) input() Input {
 	in := Input{
 		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
-		Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since,
+		Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since,
 	}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision

@@ -57,6 +57,12 @@ func (s *scene) killAt(at, before, value string, parents int) {
 		break
 	}
 	s.Kill()
+	state := s.rollout()
+	for _, id := range []string{state.StableRevision, state.UpdatedRevision} {
+		if id != "" && s.Get(env.ScriptRevisions, s.archived(id)) == nil {
+			s.T.Errorf("killed at %s: revision %s is not archived", at, id)
+		}
+	}
 	s.start()
 	s.waitForValues(map[string]int{value: parents})
 	s.Eventually(func() error {
