@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -20,10 +22,12 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 		reason  string
 		used    []int // of the edits
 		another bool
+		late    bool // the first one can be written after the others
 		want    int
 	}{
 		"none in use":              {reason: "only the newest of a burst is archived", want: 1},
 		"the first":                {reason: "it may be the stable one of a rollout", used: []int{0}, want: 2},
+		"the first, later":         {reason: "it keeps no other from the archive", used: []int{0}, late: true, want: 2},
 		"two":                      {reason: "both of a rollout are archived", used: []int{0, 2}, want: 3},
 		"two, and a newer spec":    {reason: "its tree archives what the former one has not", used: []int{0, 2}, another: true, want: 3},
 		"the newest is one of two": {reason: "it is archived once", used: []int{0, 4}, want: 2},
@@ -32,8 +36,11 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newEnv(t)
 				var allowed atomic.Bool
-				w.client.PrependReactor("create", "controllerrevisions", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return !allowed.Load(), nil, errBoom
+				refused := atomic.Pointer[string]{}
+				refused.Store(new(string))
+				w.client.PrependReactor("create", "controllerrevisions", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					made := action.(clienttesting.CreateAction).GetObject().(*appsv1.ControllerRevision)
+					return !allowed.Load() || made.Name == *refused.Load(), nil, errBoom
 				})
 				used := atomic.Pointer[[]scripts.RevisionID]{}
 				used.Store(&[]scripts.RevisionID{})
@@ -61,7 +68,15 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 					w.tree.Close()
 					w.tree = next
 				}
+				if c.late {
+					refused.Store(ptr.To("composite-c-" + first.Short()))
+				}
 				allowed.Store(true)
+				<-time.After(2 * time.Minute)
+				if c.late && (w.tree.IsArchived(newest, first) || !w.tree.IsArchived(newest, ids[1])) {
+					t.Errorf("%s: the first one alone waits", c.reason)
+				}
+				refused.Store(new(string))
 				<-time.After(2 * time.Minute)
 				synctest.Wait()
 				if !w.tree.IsArchived(newest, first) {

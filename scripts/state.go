@@ -56,7 +56,7 @@ type State struct {
 	NotCompared string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
-	// Archived is the ID of the revision that is known to be in the archive, the last one if there are several, or empty.
+	// Archived is the ID of the revision that is known to be in the archive: Loaded if that is, else the last one, or empty.
 	Archived RevisionID
 }
 

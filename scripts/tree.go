@@ -332,7 +332,7 @@ func (t *Tree) onArchived(id RevisionID, err error) {
 	before := t.state
 	if t.state.NotArchived = ""; err != nil {
 		t.state.NotArchived = err.Error()
-	} else {
+	} else if current := t.Current().id(); id == current || t.state.Archived != current {
 		t.state.Archived = id
 	}
 	news := !before.Equal(t.state)
