@@ -120,7 +120,9 @@ type progress struct {
 	passes int
 	// unsettled is why no more passes are made.
 	unsettled string
-	gone      bool
+	// lost is why an object that was deleted can't be created again.
+	lost error
+	gone bool
 }
 
 func newProgress(object *unstructured.Unstructured) *progress {
@@ -180,7 +182,18 @@ func (r *run) add(p *progress, result render.Result, wrote bool) {
 	for _, object := range result.Desired {
 		if w := p.byObject[apply.KeyOf(object)]; w != nil {
 			w.desired = object
+			r.checkRecreation(p, w)
 		}
+	}
+}
+
+// checkRecreation notes that an object which was deleted to be created anew can't be. Otherwise that is seen in a later pass, if one is made.
+func (r *run) checkRecreation(p *progress, w *written) {
+	if there := w.after != nil && w.after.GetDeletionTimestamp() == nil; r.Passes == 0 || !w.deleted || there || p.lost != nil {
+		return
+	}
+	if err := r.session.Cluster().CheckCreation(w.desired); err != nil {
+		p.lost = fmt.Errorf("%s would be deleted, and could not be created again: %w", nameOf(w.key), err)
 	}
 }
 
@@ -241,6 +254,8 @@ func (p *progress) err() error {
 	switch err := p.last.Err; {
 	case err != nil && !errors.Is(err, controller.ErrLater):
 		return err
+	case p.lost != nil:
+		return p.lost
 	case p.unsettled != "" && p.unsettled != endlessStatus:
 		return errors.New(p.unsettled)
 	default:

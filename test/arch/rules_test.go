@@ -142,7 +142,7 @@ var rules = []rule{
 	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
 	{packages: "controllers/preview/hosted", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/preview/hold", "controllers/render/memcluster",
-		"controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
+		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
 	}, inTests: append([]string{"controllers/render", "runtime/informer"}, realHooks...), excludes: clients,
 		why: "it previews from the caches of a host, which hands it objects: it makes no request"},
 	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "controllers/preview/hold", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,

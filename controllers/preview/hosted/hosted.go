@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -232,19 +233,20 @@ func unknownUnless(cached bool, err error, what string) error {
 	return err
 }
 
-// served returns the resources of the cluster in memory that are not built in. Nothing is known of their schemas: what counts is what is
-// deleted, recreated and fails.
+// served returns the resources of the cluster in memory. Their objects are as the API server has stored them: nothing is decoded. What is known
+// of built-in ones is what is surely refused, and of others what is wrong with their metadata.
 func served(resources []discovery.Resource, serving *definition.Plan, related ...[]discovery.Resource) []memcluster.Resource {
+	all := memcluster.BuiltIn()
 	known := map[string]bool{}
-	for _, resource := range memcluster.BuiltIn() {
+	for i, resource := range all {
 		known[resource.GroupVersionResource.String()] = true
+		all[i].Rules = schema.Rules(resource.Resource)
 	}
-	var all []memcluster.Resource
 	add := func(resources []discovery.Resource) {
 		for _, resource := range resources {
 			if name := resource.GroupVersionResource.String(); !known[name] {
 				known[name] = true
-				all = append(all, memcluster.Resource{Resource: resource, Generation: true})
+				all = append(all, memcluster.Resource{Resource: resource, Generation: true, Rules: schema.Rules(resource)})
 			}
 		}
 	}

@@ -82,17 +82,26 @@ func (t *table) fieldManager() (*managedfields.FieldManager, error) {
 	if t.fields != nil {
 		return t.fields, nil
 	}
-	converter := managedfields.NewDeducedTypeConverter()
-	if t.Schema != nil {
-		var err error
-		if converter, err = t.Schema.TypeConverter(); err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
+	converter, err := t.typeConverter()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
 	}
 	scheme := unstructuredScheme{runtime.NewScheme()}
 	manager, err := managedfields.NewDefaultCRDFieldManager(converter, scheme, scheme, scheme, t.Kind, t.Kind.GroupVersion(), "", nil)
 	t.fields = manager
 	return manager, err
+}
+
+// typeConverter returns the types that are known for server-side apply.
+func (t *table) typeConverter() (managedfields.TypeConverter, error) {
+	switch {
+	case t.Schema != nil:
+		return t.Schema.TypeConverter()
+	case t.Rules != nil:
+		return t.Rules.TypeConverter()
+	default:
+		return managedfields.NewDeducedTypeConverter(), nil
+	}
 }
 
 // serverError returns an error of the field manager as the API server answers it.

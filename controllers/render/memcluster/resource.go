@@ -18,8 +18,10 @@ type Resource struct {
 	Drops []string
 	// Defaults are default values by dotted path.
 	Defaults map[string]any
-	// Schema decodes and validates the objects. Nil means that Drops and Defaults are all that is known.
+	// Schema decodes and validates the objects. Nil means that Drops, Defaults and Rules are all that is known.
 	Schema Schema
+	// Rules are of a resource without a Schema. Nil means that nothing is refused but for its metadata.
+	Rules Rules
 }
 
 // Schema does the API server's part for the objects of a kind. Its methods may be called at the same time.
@@ -31,6 +33,15 @@ type Schema interface {
 	Validate(object, old *unstructured.Unstructured) field.ErrorList
 	// ValidateStatus returns what is wrong with an object of which the status is written.
 	ValidateStatus(object, old *unstructured.Unstructured) field.ErrorList
+	// TypeConverter returns the types for server-side apply.
+	TypeConverter() (managedfields.TypeConverter, error)
+}
+
+// Rules tell what an API server surely refuses, of objects as they are sent and as an API server stored them: nothing is decoded. Their
+// methods may be called at the same time.
+type Rules interface {
+	// Refuses returns why an object is refused in the place of another, or of none if that is nil. It returns nil if it is not.
+	Refuses(object, old *unstructured.Unstructured) error
 	// TypeConverter returns the types for server-side apply.
 	TypeConverter() (managedfields.TypeConverter, error)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,13 +44,17 @@ func (t *table) decoded(r *request, sent *unstructured.Unstructured) (*unstructu
 
 // validate returns the error for an object that is invalid, or that must not replace the one before.
 func (t *table) validate(r *request, object *unstructured.Unstructured) error {
-	if t.Schema == nil {
-		return nil
-	}
 	var errs field.ErrorList
-	if r.status {
+	switch {
+	case t.Schema == nil && r.status:
+		return nil
+	case t.Schema == nil && t.Rules != nil:
+		return t.Rules.Refuses(object, r.before)
+	case t.Schema == nil:
+		errs = t.validateMetadata(object, r.before)
+	case r.status:
 		errs = t.Schema.ValidateStatus(object, r.before)
-	} else {
+	default:
 		errs = t.Schema.Validate(object, r.before)
 	}
 	if len(errs) > 0 {
@@ -57,18 +63,34 @@ func (t *table) validate(r *request, object *unstructured.Unstructured) error {
 	return nil
 }
 
+// validateMetadata returns what is wrong with the metadata of an object by the rules for all kinds, or for all custom resources.
+func (t *table) validateMetadata(object, old *unstructured.Unstructured) field.ErrorList {
+	at := field.NewPath("metadata")
+	switch {
+	case old != nil:
+		return apivalidation.ValidateObjectMetaAccessorUpdate(object, old, at)
+	case t.Custom:
+		return apivalidation.ValidateObjectMetaAccessor(object, t.Namespaced, apivalidation.NameIsDNSSubdomain, at)
+	default:
+		return apivalidation.ValidateObjectMetaAccessor(object, t.Namespaced, isPathSegment, at)
+	}
+}
+
+// isPathSegment returns why a name cannot be a part of a URL.
+func isPathSegment(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+
 // applyTable defaults and prunes an object of a resource that has no schema. It removes nulls, as for one
 // without nullable fields.
 func (t *table) applyTable(object *unstructured.Unstructured) {
-	for path, value := range t.Defaults {
-		fields := strings.Split(path, ".")
+	for dotted, value := range t.Defaults {
+		fields := strings.Split(dotted, ".")
 		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
 			// A parent that is not an object has no default.
 			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...)
 		}
 	}
-	for _, path := range t.Drops {
-		unstructured.RemoveNestedField(object.Object, strings.Split(path, ".")...)
+	for _, dropped := range t.Drops {
+		unstructured.RemoveNestedField(object.Object, strings.Split(dropped, ".")...)
 	}
 	dropNulls(object.Object)
 }

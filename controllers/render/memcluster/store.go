@@ -21,23 +21,9 @@ func (c *Cluster) create(t *table, r *request) error {
 	case r.sent.GetResourceVersion() != "":
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
-	object, err := t.decoded(r, r.sent)
-	if err != nil {
-		return err
-	}
-	if t.HasStatus {
-		delete(object.Object, "status")
-	}
 	t.creations[r.key]++
-	object.SetNamespace(r.key.Namespace)
-	object.SetUID(uidFor(t.Kind.Kind, r.key, t.creations[r.key]))
-	object.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
-	object.SetDeletionTimestamp(nil)
-	object.SetGeneration(0)
-	if t.Generation {
-		object.SetGeneration(1)
-	}
-	if err := t.validate(r, object); err != nil {
+	object, err := c.newObject(t, r)
+	if err != nil {
 		return err
 	}
 	if t.HasStatus { // The defaults of the status come back when the stored object is read.
@@ -47,6 +33,38 @@ func (c *Cluster) create(t *table, r *request) error {
 	}
 	r.after = c.store(t, watch.Added, object)
 	return nil
+}
+
+// newObject returns the object that is sent as it is stored, or why it is refused.
+func (c *Cluster) newObject(t *table, r *request) (*unstructured.Unstructured, error) {
+	object, err := t.decoded(r, r.sent)
+	if err != nil {
+		return nil, err
+	}
+	if t.HasStatus {
+		delete(object.Object, "status")
+	}
+	object.SetNamespace(r.key.Namespace)
+	object.SetUID(uidFor(t.Kind.Kind, r.key, t.creations[r.key]))
+	object.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
+	object.SetDeletionTimestamp(nil)
+	object.SetGeneration(0)
+	if t.Generation {
+		object.SetGeneration(1)
+	}
+	return object, t.validate(r, object)
+}
+
+// CheckCreation returns why the cluster would refuse to create an object if none of its name were there, or nil. It stores nothing.
+func (c *Cluster) CheckCreation(object *unstructured.Unstructured) error {
+	t, err := c.tableOf(object)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err = c.newObject(t, &request{verb: Create, name: object.GetName(), key: keyOf(object), sent: object})
+	return err
 }
 
 // update replaces an object by the one sent, except for the fields that the server sets.

@@ -125,7 +125,7 @@ func TestMounts(t *testing.T) {
 		"Volume":  {"a volume of the Pod is mounted", `{apiVersion: v1, kind: Pod, spec: {volumes: [{name: v, emptyDir: {}}], ` + mount + `}}`, ""},
 		"Missing": {"one that is not there is refused", `{apiVersion: v1, kind: Pod, spec: {` + mount + `}}`, "spec.containers[0].volumeMounts[0].name"},
 		"Init": {
-			"also of init containers", `{apiVersion: v1, kind: Pod, spec: {containers: [{name: x}], initC` + mount[1:] + `}}`,
+			"also of init containers", `{apiVersion: v1, kind: Pod, spec: {containers: [{name: x, image: b}], initC` + mount[1:] + `}}`,
 			"spec.initContainers[0].volumeMounts[0].name",
 		},
 		"Template": {

@@ -1,8 +1,7 @@
 package schema
 
 import (
-	"maps"
-	"reflect"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,37 +16,49 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// immutable are the fields of a kind that cannot be changed.
-var immutable = map[string][]string{
-	"DaemonSet":             {"spec.selector"},
-	"Deployment":            {"spec.selector"},
-	"Job":                   {"spec.selector", "spec.template", "spec.completionMode"},
-	"PersistentVolumeClaim": {"spec.accessModes", "spec.storageClassName", "spec.volumeMode", "spec.selector"},
-	"ReplicaSet":            {"spec.selector"},
-	"Secret":                {"type"},
-	"RoleBinding":           {"roleRef"},
-	"ClusterRoleBinding":    {"roleRef"},
-}
-
-// templated are the fields of the kinds that make Pods.
-var templated = map[string]string{
-	"DaemonSet": "spec.template", "Deployment": "spec.template", "Job": "spec.template", "ReplicaSet": "spec.template",
-	"StatefulSet": "spec.template", "CronJob": "spec.jobTemplate.spec.template",
-}
-
 // Validate returns what is wrong with an object as far as the rules here tell: names, fields that must not
-// change, selectors and Pods. The API server has more rules.
+// change, selectors, Pods, and what else controllers get wrong. The API server has more rules. What is not sure in all its versions is
+// no rule here.
 func (b builtIn) Validate(object, old *unstructured.Unstructured) field.ErrorList {
+	return b.validate(object, object, old)
+}
+
+// validate is Validate with the metadata of the object, which is faster to read if it is typed.
+func (b builtIn) validate(metadata metav1.Object, object, old *unstructured.Unstructured) field.ErrorList {
 	at := field.NewPath("metadata")
 	if old != nil {
-		return append(apivalidation.ValidateObjectMetaAccessorUpdate(object, old, at), b.validateChange(object, old)...)
+		errs := apivalidation.ValidateObjectMetaAccessorUpdate(metadata, old, at)
+		errs = append(errs, withoutErrorsOf(b.validateContent(object), func() field.ErrorList { return b.validateContent(old) })...)
+		return append(errs, b.validateChange(object, old)...)
 	}
-	errs := apivalidation.ValidateObjectMetaAccessor(object, b.namespaced, b.nameRule(), at)
-	if b.kind.Kind == "Pod" {
-		errs = append(errs, validatePodSpec(object.Object["spec"], field.NewPath("spec"))...)
-		errs = append(errs, validateMounts(object.Object["spec"], field.NewPath("spec"))...)
+	errs := apivalidation.ValidateObjectMetaAccessor(metadata, b.namespaced, b.nameRule(), at)
+	if name := metadata.GetName(); b.kind.Kind == "CronJob" && len(name) > maxCronJobName {
+		errs = append(errs, field.Invalid(at.Child("name"), name, fmt.Sprintf("must be no more than %d characters", maxCronJobName)))
 	}
-	return append(errs, b.validateTemplate(object)...)
+	return append(errs, b.validateContent(object)...)
+}
+
+// maxCronJobName leaves room for what is added for the names of Jobs.
+const maxCronJobName = 52
+
+// validateContent returns what is wrong with the rest of an object, whatever it replaces.
+func (b builtIn) validateContent(object *unstructured.Unstructured) field.ErrorList {
+	errs := b.validateTemplate(object)
+	if rule := contentRules[b.kind.Kind]; rule != nil {
+		errs = append(errs, rule(object.Object)...)
+	}
+	return append(errs, validateCounts(b.kind.Kind, object)...)
+}
+
+// withoutErrorsOf returns the errors that an object did not have before: the API server may tolerate what is stored.
+func withoutErrorsOf(errs field.ErrorList, before func() field.ErrorList) field.ErrorList {
+	if len(errs) == 0 {
+		return nil
+	}
+	was := before()
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		return slices.ContainsFunc(was, func(other *field.Error) bool { return other.Field == err.Field && other.Type == err.Type })
+	})
 }
 
 // ValidateStatus returns what is wrong with the metadata: the rules here know nothing of status.
@@ -55,78 +66,30 @@ func (b builtIn) ValidateStatus(object, old *unstructured.Unstructured) field.Er
 	return apivalidation.ValidateObjectMetaAccessorUpdate(object, old, field.NewPath("metadata"))
 }
 
+// Names of these kinds are subdomains or labels of DNS. Those of others must be fit for a URL, and no more is known of them.
+var (
+	subdomainNames = []string{
+		"ConfigMap", "ControllerRevision", "CronJob", "DaemonSet", "Deployment", "EndpointSlice", "Endpoints", "HorizontalPodAutoscaler", "Ingress",
+		"IngressClass", "Job", "Lease", "LimitRange", "NetworkPolicy", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate",
+		"PriorityClass", "ReplicaSet", "ReplicationController", "ResourceQuota", "Secret", "ServiceAccount", "StorageClass",
+	}
+	labelNames = []string{"Namespace", "Service", "StatefulSet"}
+)
+
 func (b builtIn) nameRule() apivalidation.ValidateNameFunc {
 	switch {
-	case b.kind.Group == "rbac.authorization.k8s.io":
-		return isPathSegment
-	case b.kind.Kind == "Service", b.kind.Kind == "Namespace":
+	case slices.Contains(labelNames, b.kind.Kind):
 		return apivalidation.NameIsDNSLabel
-	default:
+	case slices.Contains(subdomainNames, b.kind.Kind):
 		return apivalidation.NameIsDNSSubdomain
+	default:
+		return isPathSegment
 	}
 }
 
 // isPathSegment returns why a name cannot be a part of an URL.
 func isPathSegment(name string, _ bool) []string {
 	return content.IsPathSegmentName(name)
-}
-
-// validateChange returns the changes that the API server refuses.
-func (b builtIn) validateChange(object, old *unstructured.Unstructured) field.ErrorList {
-	errs := b.validateTemplate(object)
-	for _, name := range immutable[b.kind.Kind] {
-		before, was := nested(old, name)
-		after, is := nested(object, name)
-		if was != is || !reflect.DeepEqual(before, after) {
-			errs = append(errs, field.Invalid(field.NewPath(name), after, apivalidation.FieldImmutableErrorMsg))
-		}
-	}
-	frozen, _ := nested(old, "immutable")
-	spec := field.NewPath("spec")
-	switch {
-	case frozen == true && !reflect.DeepEqual(old.Object["data"], object.Object["data"]):
-		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
-	case b.kind.Kind == "StatefulSet" && !equalBut(old, object, statefulSetChanges):
-		errs = append(errs, field.Forbidden(spec, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
-			"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
-	case b.kind.Kind == "Pod" && !reflect.DeepEqual(podSpecWithout(old), podSpecWithout(object)):
-		errs = append(errs, field.Forbidden(spec, "pod updates may not change fields other than `spec.containers[*].image`,"+
-			"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"+
-			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
-	}
-	return errs
-}
-
-var statefulSetChanges = []string{
-	"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
-}
-
-// equalBut reports whether the specs are equal but for some fields.
-func equalBut(old, object *unstructured.Unstructured, fields []string) bool {
-	rest := func(object *unstructured.Unstructured) map[string]any {
-		spec, _ := object.Object["spec"].(map[string]any)
-		spec = maps.Clone(spec)
-		maps.DeleteFunc(spec, func(name string, _ any) bool { return slices.Contains(fields, name) })
-		return spec
-	}
-	return reflect.DeepEqual(rest(old), rest(object))
-}
-
-// podSpecWithout returns the spec of a Pod without what may be changed.
-func podSpecWithout(pod *unstructured.Unstructured) map[string]any {
-	spec, _ := runtime.DeepCopyJSONValue(pod.Object["spec"]).(map[string]any)
-	for _, name := range []string{"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates", "nodeName"} {
-		delete(spec, name)
-	}
-	for _, name := range []string{"containers", "initContainers"} {
-		list, _ := spec[name].([]any)
-		for _, item := range list {
-			if container, ok := item.(map[string]any); ok {
-				delete(container, "image")
-			}
-		}
-	}
-	return spec
 }
 
 // validateTemplate returns what is wrong with the Pods that an object makes, and with how it selects them.
@@ -138,14 +101,16 @@ func (b builtIn) validateTemplate(object *unstructured.Unstructured) field.Error
 	at := field.NewPath(name)
 	value, _ := nested(object, name)
 	template, _ := value.(map[string]any)
-	errs := validatePodSpec(template["spec"], at.Child("spec"))
 	claims, _ := nested(object, "spec.volumeClaimTemplates")
-	errs = append(errs, validateMounts(template["spec"], at.Child("spec"), listOf(claims)...)...)
-	if strings.HasSuffix(b.kind.Kind, "Job") {
-		policy, _, _ := unstructured.NestedString(template, "spec", "restartPolicy")
-		if policy != "OnFailure" && policy != "Never" {
-			errs = append(errs, field.Required(at.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
-		}
+	errs := append(validateTemplateMetadata(template, at), validatePodSpec(template["spec"], at.Child("spec"), listOf(claims)...)...)
+	policy := textIn(jsonvalue.ObjectIn(template, "spec"), "restartPolicy")
+	switch {
+	case !isJob(b.kind.Kind) && policy != "" && policy != "Always":
+		errs = append(errs, field.NotSupported(at.Child("spec", "restartPolicy"), policy, []string{"Always"}))
+	case isJob(b.kind.Kind) && policy != "OnFailure" && policy != "Never":
+		errs = append(errs, field.Required(at.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
+	}
+	if isJob(b.kind.Kind) {
 		return errs
 	}
 	return append(errs, validateSelector(object, template, at)...)
@@ -171,67 +136,6 @@ func validateSelector(object *unstructured.Unstructured, template map[string]any
 		return field.ErrorList{mismatch}
 	}
 	return nil
-}
-
-// validatePodSpec returns containers without a name, or with the name of another.
-func validatePodSpec(value any, at *field.Path) field.ErrorList {
-	spec, _ := value.(map[string]any)
-	containers, _ := spec["containers"].([]any)
-	if len(containers) == 0 {
-		return field.ErrorList{field.Required(at.Child("containers"), "")}
-	}
-	var errs field.ErrorList
-	seen := map[string]bool{}
-	for i, item := range containers {
-		container, _ := item.(map[string]any)
-		name, _ := container["name"].(string)
-		here := at.Child("containers").Index(i).Child("name")
-		switch problems := apivalidation.NameIsDNSLabel(name, false); {
-		case name == "":
-			errs = append(errs, field.Required(here, ""))
-		case len(problems) > 0:
-			errs = append(errs, field.Invalid(here, name, problems[0]))
-		case seen[name]:
-			errs = append(errs, field.Duplicate(here, name))
-		}
-		seen[name] = true
-	}
-	return errs
-}
-
-// validateMounts returns the mounts of containers whose volume is neither in the Pod nor a claim.
-func validateMounts(value any, at *field.Path, claims ...any) field.ErrorList {
-	spec, _ := value.(map[string]any)
-	volumes := map[string]bool{}
-	for _, volume := range listOf(spec["volumes"]) {
-		name, _ := jsonvalue.AsObject(volume)["name"].(string)
-		volumes[name] = true
-	}
-	for _, claim := range claims {
-		name, _ := jsonvalue.ObjectIn(jsonvalue.AsObject(claim), "metadata")["name"].(string)
-		volumes[name] = true
-	}
-	var errs field.ErrorList
-	for _, list := range []string{"containers", "initContainers"} {
-		for i, container := range listOf(spec[list]) {
-			mounts := at.Child(list).Index(i).Child("volumeMounts")
-			for j, mount := range listOf(jsonvalue.AsObject(container)["volumeMounts"]) {
-				here := mounts.Index(j).Child("name")
-				switch name, _ := jsonvalue.AsObject(mount)["name"].(string); {
-				case name == "":
-					errs = append(errs, field.Required(here, ""))
-				case !volumes[name]:
-					errs = append(errs, field.NotFound(here, name))
-				}
-			}
-		}
-	}
-	return errs
-}
-
-func listOf(value any) []any {
-	list, _ := value.([]any)
-	return list
 }
 
 // nested returns the value at a dotted path.
