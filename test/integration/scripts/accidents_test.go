@@ -64,6 +64,22 @@ var accidents = map[string]accident{
 		held:  "9 of 9 parents that succeed now would fail, first Thing NAMESPACE/t0: HookFailed: sync hook: sync.js:2:",
 		fails: true,
 	},
+	"a number where the API server wants a text": {
+		parents: 9, children: 1, resource: env.ConfigMaps,
+		child: "{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}",
+		good:  greeting, wrong: strings.Replace(greeting, `text: "hello"}`, "text: 5}", 1),
+		held: "9 of 9 parents that succeed now would fail, first Thing NAMESPACE/t0: ApplyFailed: ConfigMap NAMESPACE/t0-greeting: update: " +
+			"ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+		fails: true,
+	},
+	"Pods that could not come back": {
+		parents: 1, children: 5, resource: env.Pods,
+		child: "{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}",
+		good:  replicas(""), wrong: strings.Replace(replicas(""), `, image: "example.com/main:1"`, `, args: ["x"]`, 1),
+		held: "it would recreate 5 of 5 children of 1 of 1 parents, first Pod NAMESPACE/t0-0; 1 of 1 parents that succeed now would fail, first Thing " +
+			"NAMESPACE/t0: Pod NAMESPACE/t0-0 would be deleted, and could not be created again: " +
+			"Pod \"t0-0\" is invalid: spec.containers[0].image: Required value",
+	},
 }
 
 // begin applies the definition, the good script and the parents, and waits for the children.
