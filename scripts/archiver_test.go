@@ -95,3 +95,19 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingToRestore starts a process with the text that served: what is archived is not what serves, and is read once, to see that it is whole.
+func TestNothingToRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newEnv(t)
+		w.play(kept("", "one"), sync("1"), pass)
+		reads, spec := w.requests("get"), kept("", "one")
+		spec.Preview = (&fakePreviewer{}).preview
+		spec.Retained = func() []scripts.RevisionID { return []scripts.RevisionID{w.tree.State().Loaded} }
+		w.restart(spec)
+		pass(w)
+		if state := w.tree.State(); state.RestoredFrom != "" || w.text() != "1" || w.requests("get")-reads != 1 {
+			t.Errorf("%q serves, restored from %q, after %d reads; want 1, from nowhere, after one", w.text(), state.RestoredFrom, w.requests("get")-reads)
+		}
+	})
+}
