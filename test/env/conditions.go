@@ -97,3 +97,12 @@ func contains(text string, parts []string) error {
 	}
 	return nil
 }
+
+// ScriptRevision returns the revision of the scripts that a CompositeController's status says serves.
+func (e *Env) ScriptRevision(definition string) string {
+	e.T.Helper()
+	object, err := e.Cluster.Dynamic().Resource(CompositeControllers).Get(e.T.Context(), definition, metav1.GetOptions{})
+	e.NoError(err)
+	revision, _, _ := unstructured.NestedString(object.Object, "status", "scriptRevision")
+	return revision
+}

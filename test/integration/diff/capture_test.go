@@ -81,13 +81,20 @@ func TestCapture(t *testing.T) {
 func TestCaptureFailure(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
+	before := s.ScriptRevision(s.name)
 	s.Apply(s.hooks(strings.Replace(script, "const labels", `if (request.parent.spec?.bad) throw new Error("not (this) one"); const labels`, 1)))
+	s.Eventually(func() error { // It would be held if the parent failed by then.
+		if s.ScriptRevision(s.name) == before {
+			return fmt.Errorf("revision %s still serves", before)
+		}
+		return nil
+	})
 	s.Patch(s.Things(), "thing-1", `{"spec": {"bad": true}}`)
 	author := s.reader()
 	args := []string{"capture", "things." + s.Group + "/thing-1", "-n", s.Namespace, "--kubeconfig"}
 	var stdout, stderr string
 	var code int
-	s.Eventually(func() error { // The text takes over.
+	s.Eventually(func() error { // The command lists what is there.
 		if stdout, stderr, code = libretto(s.Env, append(args, author)...); code != 0 || stderr != "" || !strings.Contains(stdout, "fails: ") {
 			return fmt.Errorf("exit code %d: %s%s", code, stderr, stdout)
 		}

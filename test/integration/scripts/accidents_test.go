@@ -145,7 +145,7 @@ func (a accident) areWhole(e *env.Env, before map[string]string) error {
 // command that lets it through.
 func (a accident) happen(e *env.Env, definition string) (approve []string) {
 	e.T.Helper()
-	before, mark, good := a.uids(e), e.Mark(), scriptRevision(e, definition)
+	before, mark, good := a.uids(e), e.Mark(), e.ScriptRevision(definition)
 	applyFiles(e, "hooks", "sync.js", a.wrong)
 	held := e.WaitForCondition(definition, "Progressing", "False", "Held", strings.ReplaceAll(a.held, "NAMESPACE", e.Namespace),
 		"revision "+good+" goes on serving", "correct the scripts, or let it through")

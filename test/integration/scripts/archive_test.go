@@ -102,7 +102,7 @@ func TestArchiveOfAnEarlierVersion(t *testing.T) {
 		return text
 	}
 	before := hash()
-	if short := scriptRevision(e, name); len(before) != 64 || before[:16] != short {
+	if short := e.ScriptRevision(name); len(before) != 64 || before[:16] != short {
 		t.Fatalf("the status has revision %q and hash %q, want the whole SHA-256 and its first 16 digits", short, before)
 	}
 	applyFiles(e, "hooks", "sync.js", broken)

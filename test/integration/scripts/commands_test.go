@@ -54,7 +54,7 @@ func rolloutField(e *env.Env, definition, field string) any {
 func TestApproveCommand(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
-	admin, good := e.Cluster.Kubeconfig, scriptRevision(e, definition)
+	admin, good := e.Cluster.Kubeconfig, e.ScriptRevision(definition)
 	command(e, admin, "rollout status "+definition, 0, "CompositeController "+definition+": Complete, revision "+good+" serves all 3 parents")
 	command(e, admin, "rollout status --watch cc/"+definition, 0, ": Complete, ")
 	command(e, admin, "rollout approve "+definition, 2, "nothing is held or rolled back: there is nothing to approve")
@@ -94,12 +94,12 @@ func TestHistoryCommands(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
 	admin := e.Cluster.Kubeconfig
-	revisions := []string{scriptRevision(e, definition)}
+	revisions := []string{e.ScriptRevision(definition)}
 	for _, text := range []string{"two", "three"} {
 		applyFiles(e, "hooks", "sync.js", scriptMaking(text))
 		waitForSaid(e, "a", text)
 		e.Eventually(func() error {
-			if id := scriptRevision(e, definition); !slices.Contains(revisions, id) {
+			if id := e.ScriptRevision(definition); !slices.Contains(revisions, id) {
 				revisions = append(revisions, id)
 				return nil
 			}
@@ -155,12 +155,12 @@ func TestHistoryCommands(t *testing.T) {
 func TestRollbackGoesForthAndBack(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
-	admin, said := e.Cluster.Kubeconfig, map[string]string{scriptRevision(e, definition): "one"}
+	admin, said := e.Cluster.Kubeconfig, map[string]string{e.ScriptRevision(definition): "one"}
 	serve := func(text string) string {
 		waitForSaid(e, "a", text)
 		var id string
 		e.Eventually(func() error {
-			if id = scriptRevision(e, definition); said[id] != "" && said[id] != text {
+			if id = e.ScriptRevision(definition); said[id] != "" && said[id] != text {
 				return fmt.Errorf("the status still has revision %s, of %q", id, said[id])
 			}
 			said[id] = text

@@ -82,7 +82,7 @@ func TestDirectory(t *testing.T) {
 
 	must(t, os.RemoveAll(dir))
 	e.WaitForCondition(name, "ScriptsReady", "False", "directory mounted: not found", "goes on serving")
-	last := scriptRevision(e, name)
+	last := e.ScriptRevision(name)
 	must(t, os.MkdirAll(dir, 0o755))
 	edit := func(text string) {
 		t.Helper()

@@ -20,7 +20,7 @@ func TestEditsOfAHost(t *testing.T) {
 	e.ApplyThing("a", "", "")
 	waitForSaid(e, "a", "one")
 	waitUntilArchived(e, name)
-	first := scriptRevision(e, name)
+	first := e.ScriptRevision(name)
 	label := map[string]string{"kind": "CompositeController", "definition": name}
 
 	applyFiles(e, "hooks", "sync.js", scriptSaying("two"))

@@ -111,7 +111,7 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e, definition := newWithChildren(t, c.method)
-			before, good := uids(e), scriptRevision(e, definition)
+			before, good := uids(e), e.ScriptRevision(definition)
 			mark := e.Mark()
 			applyFiles(e, "hooks", "sync.js", c.script("two"))
 			held := e.WaitForCondition(definition, "Progressing", "False", "Held", c.want, "revision "+good+" goes on serving",
@@ -198,7 +198,7 @@ func TestHeldAndApprovedOnTheConfigMap(t *testing.T) {
 func TestHeldWhileDown(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
-	before, good := uids(e), scriptRevision(e, definition)
+	before, good := uids(e), e.ScriptRevision(definition)
 	e.Kill()
 	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
 	start(e)

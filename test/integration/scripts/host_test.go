@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/env"
@@ -81,21 +80,12 @@ func said(o *unstructured.Unstructured) string {
 	return text
 }
 
-// scriptRevision returns the revision in a definition's status.
-func scriptRevision(e *env.Env, definition string) string {
-	e.T.Helper()
-	object, err := e.Cluster.Dynamic().Resource(env.CompositeControllers).Get(e.T.Context(), definition, metav1.GetOptions{})
-	e.NoError(err)
-	revision, _, _ := unstructured.NestedString(object.Object, "status", "scriptRevision")
-	return revision
-}
-
 // waitForReload waits until a definition's status has another revision than before, and returns it.
 func waitForReload(e *env.Env, definition, before string) string {
 	e.T.Helper()
 	var now string
 	e.Eventually(func() error {
-		if now = scriptRevision(e, definition); now == "" || now == before {
+		if now = e.ScriptRevision(definition); now == "" || now == before {
 			return fmt.Errorf("%s serves revision %q, want another one than %q", definition, now, before)
 		}
 		return nil
@@ -108,7 +98,7 @@ func waitUntilArchived(e *env.Env, definition string) *unstructured.Unstructured
 	e.T.Helper()
 	var found *unstructured.Unstructured
 	e.Eventually(func() error {
-		name := "composite-" + definition + "-" + scriptRevision(e, definition)
+		name := "composite-" + definition + "-" + e.ScriptRevision(definition)
 		if found = e.Get(env.ScriptRevisions, name); found == nil {
 			return fmt.Errorf("no ControllerRevision %s", name)
 		}

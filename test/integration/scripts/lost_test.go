@@ -11,7 +11,7 @@ import (
 func TestEditedWhileDownAndLost(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
-	before, good := uids(e), scriptRevision(e, definition)
+	before, good := uids(e), e.ScriptRevision(definition)
 	lost := "revision " + good + " served before, and can't be restored: no such revision is kept"
 	e.Kill()
 	e.Delete(env.ScriptRevisions, e.Namespace, "composite-"+definition+"-"+good)

@@ -47,7 +47,7 @@ func TestEditsWithTests(t *testing.T) {
 	e.ApplyThing("a", "", "")
 	waitForSaid(e, "a", "one")
 	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
-	good := scriptRevision(e, name)
+	good := e.ScriptRevision(name)
 
 	applyTested(e, "two", "three")
 	e.WaitForCondition(name, "ScriptsReady", "False", "TestsFailed",
