@@ -198,48 +198,58 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		}
 		t.publish(ctx, t.lastGood(ctx), State{}.withProblems(d.problems))
 	case !d.pending:
-		before := t.Current()
-		revision, problems := t.revision(ctx, d, content)
-		if revision == nil && problems == nil {
-			return // The sources have changed, and run will load them.
+		t.loadContent(ctx, d, content, woken)
+	}
+}
+
+// loadContent makes a content serve, unless it does not compile, fails its tests, or is held.
+func (t *Tree) loadContent(ctx context.Context, d *moduleTree, content fingerprint, woken time.Time) {
+	revision, problems := t.revision(ctx, d, content)
+	if revision == nil && problems == nil {
+		return // The sources have changed, and run will load them.
+	}
+	if problems != nil {
+		if !t.isUnsettled(true) {
+			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
 		}
-		if problems != nil {
-			if !t.isUnsettled(true) {
-				t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
-			}
-			return
-		}
-		t.remember(revision)
-		preview, finished := t.preview(ctx, revision)
-		if !finished {
-			return
-		}
-		if t.isUnsettled(preview.Held != "" || preview.Destroys) {
-			t.hold = hold{candidate: revision, last: preview}
-			return
-		}
-		if preview.Later || preview.Held != "" {
-			t.publishHeld(ctx, content.id(), preview)
-			return
-		}
-		t.restored = restored{}
-		warnings := State{}.withProblems(d.warnings(revision.Programs)).Message()
-		state := State{
-			Desired: content.id(), Warnings: warnings, Tested: t.tested, Previewed: preview.Summary, NotCompared: preview.NotCompared,
-		}
-		if preview.Approved {
-			state.Approved = content.id()
-		}
-		if !t.publish(ctx, revision, state) {
-			return
-		}
-		passed := t.verdicts.serve(d)
-		if t.archiver != nil {
-			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
-		}
-		if revision != before {
-			t.library.Metrics.reloaded(time.Since(woken))
-		}
+		return
+	}
+	t.remember(revision)
+	preview, finished := t.preview(ctx, revision)
+	if !finished {
+		return
+	}
+	if t.isUnsettled(preview.Held != "" || preview.Destroys) {
+		t.hold = hold{candidate: revision, last: preview}
+		return
+	}
+	if preview.Later || preview.Held != "" {
+		t.publishHeld(ctx, content.id(), preview)
+		return
+	}
+	t.serve(ctx, d, revision, preview, woken)
+}
+
+// serve publishes a revision of the sources that has passed its preview, and archives it.
+func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, preview Preview, woken time.Time) {
+	before := t.Current()
+	t.restored = restored{}
+	state := State{
+		Desired: revision.ID, Warnings: State{}.withProblems(d.warnings(revision.Programs)).Message(),
+		Tested: t.tested, Previewed: preview.Summary, NotCompared: preview.NotCompared,
+	}
+	if preview.Approved {
+		state.Approved = revision.ID
+	}
+	if !t.publish(ctx, revision, state) {
+		return
+	}
+	passed := t.verdicts.serve(d)
+	if t.archiver != nil {
+		t.archiver.offer(revision.ID, archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
+	}
+	if revision != before {
+		t.library.Metrics.reloaded(time.Since(woken))
 	}
 }
 
