@@ -47,9 +47,9 @@ type runtimeState struct {
 	bySteps atomic.Bool
 	// retained are the revisions that the stored rollout needs.
 	retained atomic.Pointer[[]scripts.RevisionID]
-	// blamed is what is known of the parents that fail with the edit blamedFor.
-	blamed    blamed
-	blamedFor string
+	// stableHealth is what is known of the parents that fail with the edit stableHealthFor.
+	stableHealth    healthByParent
+	stableHealthFor string
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.

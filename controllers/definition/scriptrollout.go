@@ -144,13 +144,13 @@ func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state scriptro
 		case parent.ResultFailed:
 			p.Health = scriptrollout.Failing
 			if last.Revision == state.UpdatedRevision && !slices.Contains(state.FailingParents, int64(p.Hash)) {
-				p.Health = r.blame(s, i, object, state)
+				p.Health = r.healthOfFailing(s, i, object, state)
 			}
 		}
 		all = append(all, p)
 	})
 	if state.UpdatedRevision == "" {
-		s.blamed = nil
+		s.stableHealth = nil
 	}
 	return all
 }
@@ -162,28 +162,28 @@ func objectName(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
 }
 
-// blamed are what is known of the parents that fail with an edit: whether they would without it.
-type blamed map[types.UID]chan scriptrollout.Health
+// healthByParent is what is known of parents that fail with an edit: whether they would with the stable revision.
+type healthByParent map[types.UID]chan scriptrollout.Health
 
-// blame returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with the edit: that is
-// asked of a preview, once, in the background.
-func (r *Reconciler) blame(
+// healthOfFailing returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with the
+// edit: that is asked of a preview, once, in the background.
+func (r *Reconciler) healthOfFailing(
 	s *runtimeState, i *instance, object *unstructured.Unstructured, state scriptrollout.State,
 ) scriptrollout.Health {
 	a := i.hooks.assigned.Load()
 	if r.config.Previewer == nil || a == nil {
 		return scriptrollout.Failing
 	}
-	if s.blamedFor != state.UpdatedRevision {
-		s.blamed, s.blamedFor = blamed{}, state.UpdatedRevision
+	if s.stableHealthFor != state.UpdatedRevision {
+		s.stableHealth, s.stableHealthFor = healthByParent{}, state.UpdatedRevision
 	}
-	answer, asked := s.blamed[object.GetUID()]
+	answer, asked := s.stableHealth[object.GetUID()]
 	if !asked {
 		answer = make(chan scriptrollout.Health, 1)
-		if s.blamed == nil {
-			s.blamed = blamed{}
+		if s.stableHealth == nil {
+			s.stableHealth = healthByParent{}
 		}
-		s.blamed[object.GetUID()] = answer
+		s.stableHealth[object.GetUID()] = answer
 		stable, err := i.hooks.tree.Revision(scripts.RevisionID(state.StableRevision))
 		if err != nil {
 			answer <- scriptrollout.Failing

@@ -99,6 +99,7 @@ apiVersion: v1
 kind: Service
 metadata:
   name: five
+spec: {ports: [{port: 80}]}
 -- built/sync.js --
 export {}
 -- built/lib/a.js --

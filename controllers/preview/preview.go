@@ -89,7 +89,7 @@ func Run(ctx context.Context, in Input) ([]*Outcome, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &unsettled):
-		r.blame(unsettled)
+		r.noteUnsettled(unsettled)
 	case err != nil:
 		return nil, err
 	}
@@ -240,8 +240,8 @@ func (p *progress) onlyStatus(passes int) bool {
 // isWritten selects the objects that become ready: what the definition wrote, unless it is a parent.
 func (r *run) isWritten(object *unstructured.Unstructured) bool { return r.wrote[apply.KeyOf(object)] }
 
-// blame notes which parents did not settle.
-func (r *run) blame(unsettled *stage.UnsettledError) {
+// noteUnsettled notes which parents did not settle.
+func (r *run) noteUnsettled(unsettled *stage.UnsettledError) {
 	for _, p := range r.parents {
 		if p.unsettled == "" && !p.gone && stage.MovementOf(p.last) != stage.Nothing {
 			p.unsettled = unsettled.Message

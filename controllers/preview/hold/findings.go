@@ -80,8 +80,8 @@ func (b *Batch) count(action preview.Action) int {
 	return n
 }
 
-// Harmed returns the parents that fail or lose children, of those that include selects.
-func (b *Batch) Harmed(include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+// Affected returns the parents that fail or lose children, of those that include selects.
+func (b *Batch) Affected(include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
 	keys := map[apply.Key]bool{}
 	for key := range b.failing {
 		keys[key] = true
@@ -98,8 +98,8 @@ func (b *Batch) Harmed(include func(*unstructured.Unstructured) bool) []*unstruc
 	return all
 }
 
-// Excuse drops what the scripts that serve would do as well.
-func (b *Batch) Excuse(before []*preview.Outcome) {
+// Subtract drops what the scripts that serve would do as well.
+func (b *Batch) Subtract(before []*preview.Outcome) {
 	for _, o := range before {
 		if o.Err != nil && !IsUnknown(o.Err) {
 			delete(b.failing, o.Parent)
@@ -112,8 +112,8 @@ func (b *Batch) Excuse(before []*preview.Outcome) {
 	}
 }
 
-// ExcuseNew drops the failures of objects that are no parents of the definition that serves: none of them succeeds now.
-func (b *Batch) ExcuseNew(isParent func(*unstructured.Unstructured) bool) {
+// IgnoreNewParents drops the failures of objects that are no parents of the definition that serves: none of them succeeds now.
+func (b *Batch) IgnoreNewParents(isParent func(*unstructured.Unstructured) bool) {
 	for key := range b.failing {
 		if object := b.parents[key]; object != nil && !isParent(object) {
 			delete(b.failing, key)
@@ -121,9 +121,9 @@ func (b *Batch) ExcuseNew(isParent func(*unstructured.Unstructured) bool) {
 	}
 }
 
-// ExcuseAlone is for scripts that there is nothing to compare with. It drops what parents lose that are being deleted, or are none any more, and
-// notes failures apart.
-func (b *Batch) ExcuseAlone(isParent func(*unstructured.Unstructured) bool) {
+// WithoutBaseline is for scripts that there is nothing to compare with. It drops what parents lose that are being deleted, or are none any
+// more, and notes failures apart.
+func (b *Batch) WithoutBaseline(isParent func(*unstructured.Unstructured) bool) {
 	for key, owner := range b.owners {
 		if object := b.parents[owner]; object != nil && (object.GetDeletionTimestamp() != nil || !isParent(object)) {
 			delete(b.destroyed, key)
@@ -263,7 +263,7 @@ func (f *Findings) AddUnmade(parents int, why error) {
 }
 
 // Held returns why a rule holds the edit, or "".
-func (f *Findings) Held(r Rule) string { return strings.Join(r.harm(f), "; ") }
+func (f *Findings) Held(r Rule) string { return strings.Join(r.violations(f), "; ") }
 
 // Summary returns how many parents were previewed, and why others could not be.
 func (f *Findings) Summary() string {

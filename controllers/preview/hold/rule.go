@@ -17,12 +17,12 @@ import (
 type Rule interface {
 	// WantsAll reports whether all parents are previewed, or a sample.
 	WantsAll() bool
-	// IsHarm reports whether what a batch shows counts if it is the fault of the new scripts.
-	IsHarm(*Batch) bool
+	// IsViolated reports whether what a batch shows counts if it is the fault of the new scripts.
+	IsViolated(*Batch) bool
 	// IsDecided reports whether the edit is held whatever other parents show.
 	IsDecided(*Findings) bool
-	// harm returns why the edit is held, or nothing.
-	harm(*Findings) []string
+	// violations returns why the edit is held, or nothing.
+	violations(*Findings) []string
 }
 
 // RuleOf returns the rule of a definition with limits for all parents, which may be nil: then it is that for a sample.
@@ -45,28 +45,28 @@ type sampleRule struct{}
 func (sampleRule) WantsAll() bool           { return false }
 func (sampleRule) IsDecided(*Findings) bool { return true }
 
-func (sampleRule) IsHarm(b *Batch) bool {
+func (sampleRule) IsViolated(b *Batch) bool {
 	f := NewFindings()
 	f.Add(b)
-	return len(sampleRule{}.harm(f)) > 0
+	return len(sampleRule{}.violations(f)) > 0
 }
 
-func (sampleRule) harm(f *Findings) []string {
-	var harm []string
+func (sampleRule) violations(f *Findings) []string {
+	var violations []string
 	if destroysTooMuch(f, anyKind) {
-		harm = append(harm, f.describeDestroyed(anyKind, anyAction, ""))
+		violations = append(violations, f.describeDestroyed(anyKind, anyAction, ""))
 	} else {
 		kinds := slices.SortedFunc(maps.Keys(f.children), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
 		for _, kind := range kinds {
 			if kind != anyKind && destroysTooMuch(f, kind) {
-				harm = append(harm, f.describeDestroyed(kind, anyAction, ""))
+				violations = append(violations, f.describeDestroyed(kind, anyAction, ""))
 			}
 		}
 	}
 	if f.failing > 0 {
-		harm = append(harm, f.failure(""))
+		violations = append(violations, f.failure(""))
 	}
-	return harm
+	return violations
 }
 
 func destroysTooMuch(f *Findings, kind schema.GroupKind) bool {
@@ -79,7 +79,7 @@ type limitRule struct{ *v1alpha1.ScriptPreview }
 
 func (limitRule) WantsAll() bool { return true }
 
-func (r limitRule) IsHarm(b *Batch) bool {
+func (r limitRule) IsViolated(b *Batch) bool {
 	return r.MaxDeletedChildren != nil && b.count(preview.Delete) > 0 ||
 		r.MaxRecreatedChildren != nil && b.count(preview.Recreate) > 0 || r.MaxFailingParents != nil && len(b.failing) > 0
 }
@@ -91,22 +91,23 @@ func (r limitRule) IsDecided(f *Findings) bool {
 		exceeds(f.failing, r.MaxFailingParents, f.Total)
 }
 
-// harm counts parents as failing if a call for them was not made because calls for others take too long.
-func (r limitRule) harm(f *Findings) []string {
-	var harm []string
+// violations counts parents as failing if a call for them was not made because calls for others take too long.
+func (r limitRule) violations(f *Findings) []string {
+	var violations []string
 	if exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, f.children[anyKind]) {
-		harm = append(harm, f.describeDestroyed(anyKind, preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
+		violations = append(violations, f.describeDestroyed(anyKind, preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
 	}
 	if exceeds(f.countOf(anyKind, preview.Recreate), r.MaxRecreatedChildren, f.children[anyKind]) {
-		harm = append(harm, f.describeDestroyed(anyKind, preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
+		violations = append(violations, f.describeDestroyed(anyKind, preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
 	switch more := than("maxFailingParents", r.MaxFailingParents); {
 	case exceeds(f.failing, r.MaxFailingParents, f.Total):
-		harm = append(harm, f.failure(more))
+		violations = append(violations, f.failure(more))
 	case f.failing > 0 && exceeds(f.failing+f.unmade, r.MaxFailingParents, f.Total):
-		harm = append(harm, f.failure(fmt.Sprintf(", and with them %d that were not called about because these take too long%s", f.unmade, more)))
+		more = fmt.Sprintf(", and with them %d that were not called about because these take too long%s", f.unmade, more)
+		violations = append(violations, f.failure(more))
 	}
-	return harm
+	return violations
 }
 
 // than returns which limit is exceeded.

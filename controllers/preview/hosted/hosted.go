@@ -82,13 +82,13 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		case subject.Alone && !r.findings.HasChildren() && r.findings.Unknown == 0:
 			return scripts.Preview{} // There are no children.
 		default:
-			return r.told()
+			return r.result()
 		}
 	}
 }
 
-// told returns what is to be told of the findings.
-func (r *run) told() scripts.Preview {
+// result returns what the findings come to.
+func (r *run) result() scripts.Preview {
 	f := r.findings
 	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Summary: f.Summary(), Alone: r.Alone}
 	p.Destroys = p.Held == "" && f.Destroys()
@@ -163,20 +163,20 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, 
 	}
 	b := hold.NewBatch(sample.Parents, sample.Children, outcomes)
 	if r.Alone {
-		b.ExcuseAlone(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
+		b.WithoutBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
 	}
-	if r.Serving == nil || !r.rule.IsHarm(b) {
+	if r.Serving == nil || !r.rule.IsViolated(b) {
 		return b, nil
 	}
 	hadParent := func(object *unstructured.Unstructured) bool { return isParent(r.Serving, object) }
-	before, err := r.servingPass(ctx, sample, time.Now().Add(sampleTime)).run(ctx, b.Harmed(hadParent))
+	before, err := r.servingPass(ctx, sample, time.Now().Add(sampleTime)).run(ctx, b.Affected(hadParent))
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err == nil { // Otherwise nothing excuses the new scripts.
-		b.Excuse(before)
+	if err == nil { // Otherwise all of it counts as theirs.
+		b.Subtract(before)
 	}
-	b.ExcuseNew(hadParent)
+	b.IgnoreNewParents(hadParent)
 	return b, nil
 }
 

@@ -34,7 +34,7 @@ func TestMemoryOfAllParents(t *testing.T) {
 			left = max(left, heapBelow(before+most)-before)
 		}
 	}
-	if p := r.told(); p.Held != "" || p.Unknown > 0 || r.findings.Known != parents {
+	if p := r.result(); p.Held != "" || p.Unknown > 0 || r.findings.Known != parents {
 		t.Errorf("%+v", p)
 	}
 	t.Logf("%d parents of three children: %s; at most %d KiB are left of the batches", parents, time.Since(began), left>>10)

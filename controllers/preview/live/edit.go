@@ -201,7 +201,7 @@ func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes [
 		last := a.members[len(a.members)-1].hash
 		members = slices.DeleteFunc(members, func(m sampled) bool { return m.hash > last })
 	}
-	if err := a.excuse(ctx, b, members); err != nil {
+	if err := a.subtract(ctx, b, members); err != nil {
 		return err
 	}
 	if a.rule.WantsAll() {
@@ -212,21 +212,21 @@ func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes [
 	return nil
 }
 
-// excuse drops what the scripts that serve would do as well.
-func (a *sample) excuse(ctx context.Context, b Batch, members []sampled) error {
+// subtract drops what the scripts that serve would do as well.
+func (a *sample) subtract(ctx context.Context, b Batch, members []sampled) error {
 	serving := a.edit.serving
 	if serving == nil {
 		return nil
 	}
 	hadParent := func(object *unstructured.Unstructured) bool { return serving.ruleOf(object) >= 0 }
-	harmed := map[string]*hold.Batch{}
+	affected := map[string]*hold.Batch{}
 	for _, m := range members {
-		for _, object := range m.batch.Harmed(hadParent) {
-			harmed[string(object.GetUID())] = m.batch
+		for _, object := range m.batch.Affected(hadParent) {
+			affected[string(object.GetUID())] = m.batch
 		}
-		m.batch.ExcuseNew(hadParent)
+		m.batch.IgnoreNewParents(hadParent)
 	}
-	if len(harmed) == 0 {
+	if len(affected) == 0 {
 		return nil
 	}
 	again, err := b.Again()
@@ -239,7 +239,7 @@ func (a *sample) excuse(ctx context.Context, b Batch, members []sampled) error {
 	}
 	var batches []*hold.Batch
 	for _, object := range again.Parents {
-		if batch := harmed[string(object.GetUID())]; batch != nil {
+		if batch := affected[string(object.GetUID())]; batch != nil {
 			in.Parents, batches = append(in.Parents, object), append(batches, batch)
 		}
 	}
@@ -248,10 +248,10 @@ func (a *sample) excuse(ctx context.Context, b Batch, members []sampled) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return nil // Nothing excuses the new scripts.
+		return nil // All of it counts as that of the new scripts.
 	}
 	for i, o := range outcomes {
-		batches[i].Excuse([]*preview.Outcome{o})
+		batches[i].Subtract([]*preview.Outcome{o})
 	}
 	return nil
 }
