@@ -191,9 +191,10 @@ func Unpin(d *Definition) (*Change, error) {
 	if pin == "" {
 		return &Change{Done: d.String() + ": not changed, as no revision is pinned"}, nil
 	}
+	const next = "the newest scripts take over as an edit does; a text that has served before is not previewed again"
 	return &Change{
 		Done: fmt.Sprintf("%s: revision %s is not pinned any more", d, shortID(pin)), Patch: rolloutPatch("revision", nil),
-		Notes: append([]string{"the newest scripts take over as an edit does"}, d.managerNotes()...),
+		Notes: append([]string{next}, d.managerNotes()...),
 	}, nil
 }
 

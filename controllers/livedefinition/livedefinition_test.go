@@ -291,7 +291,7 @@ func TestChanges(t *testing.T) {
 		"roll back when another one serves meanwhile": {held, "}\nstatus: {scriptRevisionHash: " + idOf("c") + "}", func(d *Definition) Decide { return Pin(d, b) }, "", "",
 			"CompositeController hello: while this was written, revision cccccccccccccccc took the place of aaaaaaaaaaaaaaaa: look at it with libretto history compositecontroller/hello", nil},
 		"unpin": {"}\nspec: {scriptRollout: {revision: bbbbbbbbbbbbbbbb}}", "", func(*Definition) Decide { return Unpin }, `{"spec":{"scriptRollout":{"revision":null}}}`,
-			"CompositeController hello: revision bbbbbbbbbbbbbbbb is not pinned any more", "", []string{"the newest scripts take over as an edit does"}},
+			"CompositeController hello: revision bbbbbbbbbbbbbbbb is not pinned any more", "", []string{"the newest scripts take over as an edit does; a text that has served before is not previewed again"}},
 		"unpin again": {"}", "", func(*Definition) Decide { return Unpin }, "", "CompositeController hello: not changed, as no revision is pinned", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
