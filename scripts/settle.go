@@ -96,7 +96,7 @@ func (t *Tree) isUnsettled(bad bool) bool {
 	return false
 }
 
-// lookAgain returns a channel that tells when to look at the sources and at the archive again, or nil.
+// lookAgain returns a channel that receives when it is time to look at the sources and at the archive again, or nil.
 func (t *Tree) lookAgain() <-chan time.Time {
 	again := t.settling.again
 	t.settling.again = time.Time{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnfinished tells whether the rolling update of a parent's children is done, which a rollout of scripts by steps waits for.
+// TestUnfinished checks whether the rolling update of a parent's children is done, which a rollout of scripts by steps waits for.
 func TestUnfinished(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string

@@ -65,10 +65,11 @@ func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured)
 	return i.hooks.tree != nil && scriptrollout.IsManaged(s.rollout, storedStatus(object).ScriptRollout)
 }
 
-// setRollout notes how the newest spec rolls out edits of scripts, also if the rest of it is refused: a pause or a pin in an emergency must act.
+// setRollout notes how the newest spec rolls out edits of scripts, also if the rest of it is refused: a pause or a pin in an emergency must
+// act.
 func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
 	rollout, err := scriptRolloutOf(object)
-	if err != nil { // The spec is refused, and tells so.
+	if err != nil { // The condition Accepted has the reason.
 		return
 	}
 	if s.specVersion.uid != "" && !equality.Semantic.DeepEqual(s.rollout, rollout) {
@@ -78,8 +79,8 @@ func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Ti
 	s.bySteps.Store(rollout != nil && len(rollout.Steps) > 0)
 }
 
-// retain notes which revisions the definition's spec and status need, for the archive. next is the status that is about to be written, or was written
-// last, and may be nil: what is not read back yet is in use, too.
+// retain notes which revisions the definition's spec and status need, for the archive. next is the status that is about to be written, or
+// was written last, and may be nil: what is not read back yet is in use, too.
 func (s *runtimeState) retain(object *unstructured.Unstructured, next *v1alpha1.DefinitionStatus) {
 	pinned, _, _ := unstructured.NestedString(object.Object, "spec", "scriptRollout", "revision")
 	named := append(namedRevisions(storedStatus(object)), pinned)
@@ -162,8 +163,8 @@ func (h *hooks) assignmentOf(of scriptrollout.Assignment, before *assignment) *a
 	return a
 }
 
-// updatedPrograms returns the programs of the updated revision. If that is in the archive no more, the stable revision stands in for it: until the
-// sources load, there is nothing else to sync its parents by.
+// updatedPrograms returns the programs of the updated revision. If that is in the archive no more, the stable revision stands in for it:
+// until the sources load, there is nothing else to sync its parents by.
 func (h *hooks) updatedPrograms(a, before *assignment, id string) parent.Programs {
 	_, err := h.tree.Revision(scripts.RevisionID(id))
 	if !errors.Is(err, archive.ErrNone) || a.problem != "" || a.loading {

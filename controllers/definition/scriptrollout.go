@@ -57,7 +57,8 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		v.problem = a.problem
 	}
 	in := scriptrollout.Input{
-		Spec: spec, State: state, Unfit: driver.hooks.unfit, Approved: r.isApproved(object, driver), Now: r.config.Environment.Clock.Now(), Since: driver.startedAt,
+		Spec: spec, State: state, Unfit: driver.hooks.unfit, Approved: r.isApproved(object, driver),
+		Now: r.config.Environment.Clock.Now(), Since: driver.startedAt,
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Target = string(current.ID)

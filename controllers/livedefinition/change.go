@@ -178,7 +178,7 @@ func Pin(first *Definition, id string, notes ...string) Decide {
 		}
 		change.Patch = rolloutPatch("revision", id)
 		change.Notes = slices.Concat(notes, []string{
-			"it serves all parents, whatever the scripts are, until it is unpinned; " + d.sourcesText() + "",
+			"it serves all parents, whatever the scripts are, until it is unpinned; " + d.sourcesText(),
 			"to go on: correct the scripts, then " + d.command("rollback") + " --unpin",
 		}, d.managerNotes())
 		return change, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// TestLastSyncs tells news, and forgets parents that are gone.
+// TestLastSyncs checks what counts as changed, and forgets parents that are gone.
 func TestLastSyncs(t *testing.T) {
 	l := newLastSyncs()
 	key := controller.Key{Namespace: "default", Name: "a"}
