@@ -3,6 +3,7 @@ package parent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -18,8 +19,17 @@ import (
 
 // writeMetadata sets the desired labels and annotations of the parent, and removes the finalizer
 // if the finalize hook is done. It is the last write: without the finalizer a parent that is
-// being deleted is gone.
+// being deleted is gone. If the API server refuses the labels or annotations, the finalizer is removed without them.
 func (p *pass) writeMetadata(ctx context.Context, desired variant.Desired) error {
+	err := p.mergeDesired(ctx, desired)
+	if !isRefused(err) || !p.removesFinalizer(p.parent, desired) || len(desired.Labels)+len(desired.Annotations) == 0 {
+		return err
+	}
+	return errors.Join(withoutFinalizerAnyway(err), p.mergeDesired(ctx, variant.Desired{Finalized: true}))
+}
+
+// mergeDesired is writeMetadata in one patch.
+func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error {
 	asked := p.parent
 	if len(p.metadataPatch(asked, desired)) == 0 {
 		return nil
@@ -42,10 +52,15 @@ func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.
 	metadata := map[string]any{}
 	addDifference(metadata, "labels", parent.GetLabels(), desired.Labels)
 	addDifference(metadata, "annotations", parent.GetAnnotations(), desired.Annotations)
-	if desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.shouldFinalize(parent, p.source) {
+	if p.removesFinalizer(parent, desired) {
 		metadata["finalizers"] = withoutFinalizer(parent.GetFinalizers(), p.config.Finalizing.Name)
 	}
 	return metadata
+}
+
+// removesFinalizer reports whether the finalizer is to be removed from the parent.
+func (p *pass) removesFinalizer(parent *unstructured.Unstructured, desired variant.Desired) bool {
+	return desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.shouldFinalize(parent, p.source)
 }
 
 // patchMetadata merges the result of wanted into the parent's metadata. After a conflict it

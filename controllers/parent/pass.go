@@ -171,13 +171,17 @@ func (p *pass) resyncAfter(desired variant.Desired) time.Duration {
 }
 
 // writeParent writes the parent's status, then its labels and annotations. If all succeeded it
-// removes the finalizer with the latter.
+// removes the finalizer with the latter. A status that the API server refuses keeps no finalizer: no
+// retry would ever let the parent go.
 func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied bool) error {
 	status := p.writeStatus(ctx, desired, applied)
 	if errors.Is(status, controller.ErrLater) {
 		return status // The version is out of date: another write would conflict too.
 	}
-	desired.Finalized = desired.Finalized && applied && status == nil && len(desired.Problems) == 0
+	desired.Finalized = desired.Finalized && applied && (status == nil || isRefused(status)) && len(desired.Problems) == 0
+	if status != nil && p.removesFinalizer(p.parent, desired) {
+		status = withoutFinalizerAnyway(status)
+	}
 	return errors.Join(status, p.writeMetadata(ctx, desired))
 }
 

@@ -39,6 +39,19 @@ func applyFailed(what string, err error) error {
 	return &failure{reason: variant.ReasonApplyFailed, retry: retryOfOne(err, false), err: fmt.Errorf("%s: %w", what, err)}
 }
 
+// isRefused reports whether the API server will not have a write and, unless something changes, never will.
+func isRefused(err error) bool { return err != nil && apply.Classify(err) == apply.FailureInvalid }
+
+// withoutFinalizerAnyway returns the error of a refused write of the parent with the news that the finalizer goes all the same.
+func withoutFinalizerAnyway(err error) error {
+	const text = "%w: the object is finalized, and is let go all the same: mend the answer of the finalize hook if that should be stored"
+	var f *failure
+	if !errors.As(err, &f) {
+		return fmt.Errorf(text, err)
+	}
+	return &failure{reason: f.reason, retry: f.retry, err: fmt.Errorf(text, f.err)}
+}
+
 // retryOf returns how to retry a pass that failed with err. Of several errors the one with the
 // shortest delay decides. repeatable reports whether scripts depended only on their requests.
 func retryOf(err error, repeatable bool) controller.Retry {
