@@ -15,31 +15,38 @@ var errChanged = errors.New("the object has changed since it was observed")
 // errGone is why there is nothing to delete or to release. It is no failure.
 var errGone = errors.New("the object is gone")
 
+// maxRenewals is how often one change is made anew. An update that is made anew is patched field by field, so that only other writers of
+// the same fields can keep it from being written; for others each attempt is a race.
+const maxRenewals = 5
+
 // perform writes a change. If its object is no longer as it was observed, the change is
-// made anew from what the API server has, and tried once more: where others write often,
+// made anew from what the API server has, and tried again: where others write often,
 // or the watch is late, the cache may never be as new as a precondition wants it. It
 // returns the change that was tried last.
 func (e *execution) perform(ctx context.Context, c Change) (Change, *unstructured.Unstructured, error) {
 	object, err := e.request(ctx, c)
-	if e.options.Renew == nil || !c.outdated(err) {
-		return c, object, err
-	}
-	live, getErr := e.resource(c).Get(ctx, c.Key.Name, metav1.GetOptions{})
-	switch {
-	case getErr != nil && !apierrors.IsNotFound(getErr):
-		return c, nil, err
-	case getErr != nil || live.GetUID() != c.Observed.GetUID():
-		if c.Action == ActionDelete || c.Action == ActionRecreate || c.Action == ActionRelease {
-			err = errGone // Whoever did that.
+	for range maxRenewals {
+		if e.options.Renew == nil || !c.outdated(err) {
+			break
 		}
-		return c, nil, err
+		live, getErr := e.resource(c).Get(ctx, c.Key.Name, metav1.GetOptions{})
+		switch {
+		case getErr != nil && !apierrors.IsNotFound(getErr):
+			return c, nil, err
+		case getErr != nil || live.GetUID() != c.Observed.GetUID():
+			if c.Action == ActionDelete || c.Action == ActionRecreate || c.Action == ActionRelease {
+				err = errGone // Whoever did that.
+			}
+			return c, nil, err
+		}
+		renewed, renewErr := e.renew(c, live)
+		if renewErr != nil {
+			return c, nil, renewErr
+		}
+		c = renewed
+		object, err = e.request(ctx, c)
 	}
-	renewed, renewErr := e.renew(c, live)
-	if renewErr != nil {
-		return c, nil, renewErr
-	}
-	object, err = e.request(ctx, renewed)
-	return renewed, object, err
+	return c, object, err
 }
 
 // renew returns the change that the object calls for as it is now, which is an error of

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // request sends the request that a change is, and what has to come before it.
@@ -43,8 +45,13 @@ func (e *execution) resource(c Change) dynamic.ResourceInterface {
 	return r.Namespace(c.Key.Namespace)
 }
 
-// patch replaces the owner references of the object, if it is still as it was observed.
+// patch replaces the owner references of the object, if it is still as it was observed. Of an object that was just read for it, the owner
+// references and labels have to be, by which it was claimed.
 func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Change, references []any) (*unstructured.Unstructured, error) {
+	if c.renewed {
+		meta := jsonvalue.With(jsonvalue.ObjectIn(c.Observed.Object, "metadata"), "ownerReferences", references)
+		return e.patchFields(ctx, r, c, jsonvalue.With(c.Observed.Object, "metadata", meta), "labels")
+	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":             c.Observed.GetUID(),
 		"resourceVersion": c.Observed.GetResourceVersion(),

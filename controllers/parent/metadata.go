@@ -64,21 +64,24 @@ func (p *pass) removesFinalizer(parent *unstructured.Unstructured, desired varia
 }
 
 // patchMetadata merges the result of wanted into the parent's metadata. After a conflict it
-// reads the parent and calls wanted once more, so that frequent writes of others do not block
+// reads the parent and calls wanted again, so that frequent writes of others do not block
 // it. It returns the parent unchanged if wanted returns nothing.
 func (r *shared) patchMetadata(
 	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
 	updated, err := r.mergeMetadata(ctx, parent, source, wanted)
-	if !apierrors.IsConflict(err) {
-		return updated, err
+	for range maxConflictRetries {
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		live, getErr := r.live(ctx, parent, source)
+		if getErr != nil {
+			return nil, getErr
+		}
+		updated, err = r.mergeMetadata(ctx, live, source, wanted)
 	}
-	live, getErr := r.live(ctx, parent, source)
-	if getErr != nil {
-		return nil, getErr
-	}
-	return r.mergeMetadata(ctx, live, source, wanted)
+	return updated, err
 }
 
 // mergeMetadata is patchMetadata without the retry. A request is not canceled when ctx ends, as

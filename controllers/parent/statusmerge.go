@@ -4,30 +4,42 @@ import (
 	"context"
 	"maps"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
+// maxConflictRetries is how often one write of a parent is tried again after a conflict: each attempt is a race with other writers.
+const maxConflictRetries = 5
+
 // retryStatus writes the status after a conflict to the live parent if other writers have changed
 // only metadata and status. A change of labels or annotations causes another pass anyway.
 // Otherwise it returns the conflict.
 func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
-	live, err := p.live(ctx, p.parent, p.source)
-	if err != nil {
-		return nil, err
+	observed := p.parent
+	for range maxConflictRetries {
+		live, err := p.live(ctx, observed, p.source)
+		if err != nil {
+			return nil, err
+		}
+		status := desired.Status
+		same := sameSpec(observed, live)
+		if same && desired.StatusMerged && p.source.Custom {
+			status, same = threeWayMerge(statusOf(observed), desired.Status, statusOf(live))
+		}
+		if !same {
+			return nil, conflict
+		}
+		p.setParent(live)
+		updated, err := p.status.Write(ctx, p.source.Resource, live, status)
+		if !apierrors.IsConflict(err) {
+			return updated, err
+		}
+		conflict = err
 	}
-	status := desired.Status
-	same := sameSpec(p.parent, live)
-	if same && desired.StatusMerged && p.source.Custom {
-		status, same = threeWayMerge(statusOf(p.parent), desired.Status, statusOf(live))
-	}
-	if !same {
-		return nil, conflict
-	}
-	p.setParent(live)
-	return p.status.Write(ctx, p.source.Resource, live, status)
+	return nil, conflict
 }
 
 // threeWayMerge returns live with the changes from base to desired, and false if live has
