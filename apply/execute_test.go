@@ -134,6 +134,25 @@ func TestExecuteRequests(t *testing.T) {
 	}
 }
 
+// TestRecreateNeedsRight checks that nothing is deleted to be created again where that is known to be refused.
+func TestRecreateNeedsRight(t *testing.T) {
+	pod, other := stored(t, object(podRule, "a")), stored(t, object(podRule, "b"))
+	client := cluster(pod, other)
+	forbidden := apierrors.NewForbidden(podRule.Resource.GroupResource(), "a", errBoom)
+	outcomes := Execute(t.Context(), client, []Change{
+		about(ActionRecreate, pod, podRule.Resource), about(ActionDelete, other, podRule.Resource),
+	}, Options{MayCreate: func(context.Context, Change) error { return forbidden }})
+	if err := outcomes[0].Err; !errors.Is(err, forbidden) || Classify(err) != FailureInvalid {
+		t.Errorf("the recreation ends with %v, want that it is forbidden", err)
+	}
+	if err := outcomes[1].Err; err != nil {
+		t.Errorf("what is not wanted any more is not deleted: %v", err)
+	}
+	if diff := cmp.Diff([]string{"delete@7 uid-of-b"}, told(client)); diff != "" {
+		t.Errorf("(-want, +got):\n%s", diff)
+	}
+}
+
 // TestExecuteOrder checks the phases, and that outcomes keep the order of changes.
 func TestExecuteOrder(t *testing.T) {
 	role, pod := stored(t, object(roleRule, "r")), stored(t, object(podRule, "p"))

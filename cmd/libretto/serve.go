@@ -23,6 +23,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/engines/webhook"
 	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
@@ -133,7 +134,8 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	pool.KeepFields(o.fieldManager)
 	environment := parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-		Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
+		Access: access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{}),
+		Clock:  clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		Answers: answers, PassAnswerBytes: o.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 	}
 	defer recordEvents(&environment, clients.typed, o)()

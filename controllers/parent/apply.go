@@ -90,7 +90,7 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	}
 	p.wrote, p.wroteChildren = true, true
 	changes, errs := p.filterByNamespace(changes)
-	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
+	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew, MayCreate: p.mayCreate}
 	for _, outcome := range apply.Execute(ctx, client, changes, options) {
 		p.noteOutcome(outcome)
 		p.awaitsEvents = p.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
@@ -98,6 +98,17 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	}
 	p.failed = append(p.failed, errs...)
 	return joinErrors(errs)
+}
+
+// mayCreate is apply.Options.MayCreate. Offline there is nothing to ask.
+func (p *pass) mayCreate(ctx context.Context, change apply.Change) error {
+	if p.env.Access == nil {
+		return nil
+	}
+	if err := p.env.Access.MayCreate(ctx, change.Resource, change.Key.Namespace); err != nil {
+		return fmt.Errorf("it differs, and is not deleted: %w", err)
+	}
+	return nil
 }
 
 // owner returns the controllerRef of the parent's children.
@@ -145,6 +156,9 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.env.Metrics.countWrite(p.config.Definition, outcome)
 	p.history.note(outcome)
 	change := outcome.Change
+	if p.env.Access != nil && change.Action == apply.ActionCreate && apierrors.IsForbidden(outcome.Err) {
+		p.env.Access.Forget(change.Resource, change.Key.Namespace)
+	}
 	switch {
 	case outcome.Err != nil:
 		return

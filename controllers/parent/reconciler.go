@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -82,6 +83,8 @@ type Environment struct {
 	// Children writes children. Its answers to creations, updates and applies may be the metadata of the objects alone: their
 	// contents are awaited then. Nil means Client.
 	Children dynamic.Interface
+	// Access tells whether children that are deleted to be made again may be created. Nil, as offline, means that they may.
+	Access *access.Reviewer
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool

@@ -1,0 +1,63 @@
+package access
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// TestMayCreate checks which answers are asked for anew, and what becomes of a question that has none.
+func TestMayCreate(t *testing.T) {
+	api, clock := fake.NewClientset(), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	allowed, failure, asked := true, error(nil), 0
+	api.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		if of := review.Spec.ResourceAttributes; of.Verb != "create" || of.Resource != "pods" || of.Namespace == "" {
+			t.Errorf("asked about %+v", of)
+		}
+		review.Status.Allowed = allowed
+		return true, review, failure
+	})
+	r := NewReviewer(api.AuthorizationV1().SelfSubjectAccessReviews(), clock)
+	steps := []struct {
+		reason    string
+		change    func()
+		namespace string
+		asked     int
+		check     func(error) bool
+	}{
+		{"Nothing is known.", nil, "a", 1, isNil},
+		{"It was just asked.", func() { allowed = false }, "a", 1, isNil},
+		{"Another namespace has other rights.", nil, "b", 2, apierrors.IsForbidden},
+		{"Many objects need the right at once.", nil, "b", 2, apierrors.IsForbidden},
+		{"It may have been granted meanwhile.", func() { clock.SetTime(clock.Now().Add(deniedTTL)); allowed = true }, "b", 3, isNil},
+		{"The API server has refused to create one.", func() { r.Forget(pods, "a"); allowed = false }, "a", 4, apierrors.IsForbidden},
+		{"A right may be taken away.", func() { clock.SetTime(clock.Now().Add(allowedTTL)) }, "b", 5, apierrors.IsForbidden},
+		{"What can't be asked is unknown.", func() { r.Forget(pods, "b"); failure = errBroken }, "b", 6, isBroken},
+		{"And is asked again.", func() { failure, allowed = nil, true }, "b", 7, isNil},
+	}
+	for _, step := range steps {
+		if step.change != nil {
+			step.change()
+		}
+		if err := r.MayCreate(t.Context(), pods, step.namespace); asked != step.asked || !step.check(err) {
+			t.Errorf("%s: %v, and %d requests, want %d", step.reason, err, asked, step.asked)
+		}
+	}
+}
+
+var errBroken = errors.New("broken")
+
+func isNil(err error) bool    { return err == nil }
+func isBroken(err error) bool { return errors.Is(err, errBroken) && !apierrors.IsForbidden(err) }
