@@ -56,19 +56,30 @@ func (x *exporter) primitive(v any) (any, bool, error) {
 	case float64:
 		n, err := x.number(v)
 		return n, true, err
+	case int64: // The runtime's integers end where float64 begins to round.
+		n, err := x.number(float64(v))
+		return n, true, err
 	case *big.Int:
-		return nil, true, x.path.Errorf("is a BigInt: use Number()")
+		if !v.IsInt64() {
+			return nil, true, x.path.Errorf("is a BigInt of more than 64 bits, which no integer of an object has")
+		}
+		return v.Int64(), true, x.Spend(8)
 	default:
 		return v, true, x.Spend(size(v))
 	}
 }
 
-// number makes whole numbers int64, as decoding the same JSON would.
+// number makes whole numbers int64, as decoding the same JSON would. One that was given is the integer that it was before it was rounded.
 func (x *exporter) number(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, x.path.Errorf("is %v, which is no number in JSON", f)
 	}
-	return engines.Number(f), x.Spend(8)
+	n, ok := x.i.rounded.Number(f)
+	if !ok {
+		return nil, x.path.Errorf(engines.SeveralIntegers, f, "JavaScript",
+			"return the object that has it as it is, change it in place, or return a BigInt, such as 9007199254740993n")
+	}
+	return n, x.Spend(8)
 }
 
 func (x *exporter) object(o *goja.Object) (any, bool, error) {

@@ -20,7 +20,8 @@ type isolate struct {
 	rt        *goja.Runtime
 	console   console
 	readClock bool
-	request   *object       // made by requestView
+	request   *object // made by requestView
+	rounded   engines.Rounded
 	report    goja.Callable // returns the variables of coverage
 	missed    missed        // the last one
 	files     engines.Files // are quoted in messages of tests

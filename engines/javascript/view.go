@@ -38,7 +38,10 @@ func (i *isolate) toValue(v any, parent *node, reads *engines.Reads) goja.Value 
 		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, source: v, reads: reads})
 	case []any:
 		return i.rt.NewDynamicArray(&array{node: node{i: i, parent: parent}, source: v})
-	case string, bool, int64, float64, int, int32:
+	case int64:
+		i.rounded.Note(v)
+		return i.rt.ToValue(v)
+	case string, bool, float64, int, int32:
 		return i.rt.ToValue(v)
 	default:
 		panic(i.rt.NewTypeError(fmt.Sprintf("the request holds a %T, which is not of JSON", v)))

@@ -1,7 +1,9 @@
 package javascript
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +75,42 @@ func TestUntouchedPartsKeepTheirNumbers(t *testing.T) {
 	want := map[string]any{"spec": request["spec"], "other": request["other"], "added": int64(1)}
 	if diff := cmp.Diff(any(want), evaluate(t, `(request.added = 1, request)`, request)); diff != "" {
 		t.Errorf("what was not touched came back changed (-want +got):\n%s", diff)
+	}
+}
+
+// TestIntegersThatArePassedOn checks that an integer that JavaScript rounds has its digits again in the answer, whatever is made around it.
+func TestIntegersThatArePassedOn(t *testing.T) {
+	large := int64(1<<53 + 1)
+	request := map[string]any{"spec": map[string]any{"n": large, "in": map[string]any{"n": int64(1<<62 + 1)}}, "list": []any{large}}
+	want := map[string]any{"n": large, "in": map[string]any{"n": int64(1<<62 + 1)}, "more": int64(1)}
+	for name, script := range map[string]string{
+		"spread":  `({...request.spec, more: 1})`,
+		"deep":    `({...request.spec, in: {...request.spec.in}, more: 1})`,
+		"assign":  `Object.assign({more: 1}, request.spec)`,
+		"json":    `({...JSON.parse(JSON.stringify(request.spec)), more: 1})`,
+		"clone":   `({...structuredClone(request.spec), more: 1})`,
+		"entries": `Object.fromEntries([...Object.entries(request.spec), ["more", 1]])`,
+		"changed": `(request.spec.more = 1, request.spec)`,
+		"set":     `((request.spec.n = request.list[0]), (request.spec.more = 1), request.spec)`,
+	} {
+		if diff := cmp.Diff(any(want), evaluate(t, script, request)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(any(map[string]any{"list": []any{large, int64(0)}}), evaluate(t, `({list: [...request.list, 0]})`, request)); diff != "" {
+		t.Errorf("a list (-want +got):\n%s", diff)
+	}
+}
+
+// TestIntegersThatAreAmbiguous checks that one of two integers that are rounded to the same is refused, unless the object is passed on.
+func TestIntegersThatAreAmbiguous(t *testing.T) {
+	request := map[string]any{"a": map[string]any{"n": int64(1<<53 + 1)}, "b": map[string]any{"n": int64(1 << 53)}}
+	if diff := cmp.Diff(any([]any{request["a"], request["b"]}), evaluate(t, `(request.a.n + request.b.n, [request.a, request.b])`, request)); diff != "" {
+		t.Errorf("what was not touched (-want +got):\n%s", diff)
+	}
+	_, err := run(t, script(`export function sync({a, b}) { return {children: [{spec: {...b, ...a}, other: b.n}]} }`), request, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "children[0].spec.n: is 9007199254740992, to which several integers of the request are rounded") {
+		t.Errorf("error %v, want the place of the number", err)
 	}
 }
 

@@ -99,17 +99,28 @@ func TestNumbers(t *testing.T) {
 		"large":      {"the API server wants integers where it wants integers", `[1e15, 1e18, std.pow(2, 62)]`, []any{int64(1e15), int64(1e18), int64(1 << 62)}},
 		"huge":       {"what no int64 holds stays a float64", `[1e19, -1e300]`, []any{1e19, -1e300}},
 		"exact":      {"up to 2^53 nothing is lost", `request.exact`, int64(1<<53 - 1)},
-		"inexact":    {"Jsonnet's numbers are float64: beyond, the last digits are", `request.inexact`, int64(1 << 53)},
-		"floats":     {"a float that is whole is a whole number", `request.float`, int64(2)},
+		"inexact": {"beyond, what is passed on has its digits again", `{ a: [request.inexact] } + request.object`, map[string]any{
+			"a": []any{int64(1<<53 + 1)}, "n": int64(1<<62 + 1)}},
+		"computed": {"what is computed from it has not: Jsonnet's numbers are float64", `request.inexact + 4`, int64(1<<53 + 4)},
+		"floats":   {"a float that is whole is a whole number", `request.float`, int64(2)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			request := map[string]any{"exact": int64(1<<53 - 1), "inexact": int64(1<<53 + 1), "float": 2.0}
+			request := map[string]any{"exact": int64(1<<53 - 1), "inexact": int64(1<<53 + 1), "float": 2.0, "object": map[string]any{"n": int64(1<<62 + 1)}}
 			if diff := cmp.Diff(c.want, evaluate(t, c.expression, request)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAmbiguousNumber checks that one of two integers that are rounded to the same is refused, with its place.
+func TestAmbiguousNumber(t *testing.T) {
+	request := map[string]any{"a": int64(1<<53 + 1), "b": int64(1 << 53)}
+	_, err := run(t, script(`function(request) { children: [{ spec: { n: request.a, other: request.b == 0 } }] }`), request, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "children[0].spec.n: is 9007199254740992, to which several integers of the request are rounded") {
+		t.Errorf("error %v, want the place of the number", err)
 	}
 }
 

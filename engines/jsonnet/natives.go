@@ -42,7 +42,7 @@ func callAuthoring(given []any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("args must be an array, and is of type %s", typeOf(given[1]))
 	}
-	x := &exporter{Budget: engines.MaxResponseBytes}
+	x := &exporter{Budget: engines.MaxResponseBytes, rounded: &engines.Rounded{}}
 	if err := x.array(args); err != nil {
 		return nil, fmt.Errorf("%s: an argument is larger than %d MiB", name, engines.MaxResponseBytes>>20)
 	}

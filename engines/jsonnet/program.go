@@ -2,6 +2,7 @@ package jsonnet
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -64,6 +65,7 @@ type call struct {
 	reads       engines.Reads
 	trace       trace
 	interrupter interrupter
+	rounded     engines.Rounded
 	answer      any
 	// failure is why the answer could not be taken.
 	failure error
@@ -145,16 +147,23 @@ func (c *call) fields([]any) (any, error) {
 func (c *call) field(args []any) (any, error) {
 	name, _ := args[0].(string)
 	if name == parametersField && c.program.script.Parameters != nil {
+		c.rounded.NoteAll(c.program.script.Parameters)
 		return c.program.script.Parameters, nil
 	}
 	value := c.input.Request[name]
+	c.rounded.NoteAll(value)
 	c.reads.Field(name, value).All()
 	return value, nil
 }
 
 // receiveAnswer receives the answer, which is the VM's own copy.
 func (c *call) receiveAnswer(args []any) (any, error) {
-	x := exporter{engines.MaxResponseBytes}
+	x := exporter{Budget: engines.MaxResponseBytes, rounded: &c.rounded}
 	c.answer, c.failure = x.value(args[0])
+	var problem *engines.Error
+	if errors.As(c.failure, &problem) && problem.Kind == engines.BadResponse {
+		slices.Reverse(x.path)
+		c.failure = x.path.Errorf("%s", problem.Message)
+	}
 	return nil, c.failure
 }
