@@ -19,7 +19,7 @@ const absent = "9223372036854775807"
 // createServerSide returns the change that creates the child by applying it, so that it
 // is held from the beginning as it is later.
 func (c child) createServerSide(owner metav1.OwnerReference) *Change {
-	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), c.rule.Managers.Own)
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), c.rule.Managers.Own, c.rule.Schema)
 	return &Change{
 		Action:     ActionCreate,
 		Key:        c.key,
@@ -39,7 +39,7 @@ func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1
 		return nil, nil
 	}
 	manager := c.rule.Managers.Own
-	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager, c.rule.Schema)
 	ours := serverside.EntryOf(entries, manager)
 	same := merge.Annotation(observed.Object) == "" && serverside.Applied(observed.Object, manager) == config.Mark
 	if ours != nil && same && config.HeldBy(ours.Fields(), observed.Object) {
@@ -97,7 +97,7 @@ func (c child) expected(observed *unstructured.Unstructured, last map[string]any
 // remembered in the annotation, and no longer held by the manager.
 func (c child) leaveServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, ours serverside.Entry) (*Change, error) {
 	manager := c.rule.Managers.Own
-	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager, c.rule.Schema)
 	known, err := remembering(observed, c.lastApplied(observed, ours, config))
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func appliedPod(t testing.TB) (observed, desired *unstructured.Unstructured) {
 	}
 	annotations := jsonvalue.ObjectIn(jsonvalue.ObjectIn(fields, "f:metadata"), "f:annotations")
 	maps.Copy(annotations, map[string]any{"f:" + serverside.AppliedAnnotation(ours.Own): map[string]any{}})
-	config := serverside.NewConfiguration(desired, ownedBy(desired, owner), ours.Own)
+	config := serverside.NewConfiguration(desired, ownedBy(desired, owner), ours.Own, nil)
 	observed = withAnnotation(withAnnotation(observed, merge.LastApplied, nil), serverside.AppliedAnnotation(ours.Own), config.Mark)
 	observed.Object["metadata"].(map[string]any)["ownerReferences"] = ownedBy(desired, owner)
 	observed.Object["metadata"].(map[string]any)["managedFields"] = []any{

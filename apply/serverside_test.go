@@ -28,7 +28,7 @@ func served(rule Rule, method Method) Rule {
 // manager holds is written by hand, as JSON.
 func held(t testing.TB, desired *unstructured.Unstructured, fields string, edits ...edit) *unstructured.Unstructured {
 	t.Helper()
-	u := serverside.NewConfiguration(desired, ownedBy(desired, owner), ours.Own).Object("", "7").DeepCopy()
+	u := serverside.NewConfiguration(desired, ownedBy(desired, owner), ours.Own, nil).Object("", "7").DeepCopy()
 	u.SetUID(types.UID("uid-of-" + u.GetName()))
 	record := applytest.Parse(t, []byte(`{"f:metadata": {"f:annotations": {"f:`+serverside.AppliedAnnotation(ours.Own)+`": {}}, "f:ownerReferences": {"k:{\"uid\":\"owner-uid\"}": {}}}}`)).Object
 	record = serverside.Union(record, applytest.Parse(t, []byte(fields)).Object)

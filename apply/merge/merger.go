@@ -6,7 +6,8 @@ import (
 )
 
 // merger merges what was observed (o), what was asked for last time (l) and what
-// is desired (d). In all three, null is as good as absent.
+// is desired (d). In all three, null is as good as absent, but for a desired one that the schema allows: it takes the place
+// of another value, as the API server puts its default where there is nothing.
 //
 // Its methods say whether the result differs from o; if not, the result is o. A
 // result that differs shares with o and d whatever it can.
@@ -41,6 +42,9 @@ func (p place) in(field string) place {
 // atomic reports whether an object is one value.
 func (p place) atomic() bool { return p.schema != nil && p.schema.Atomic }
 
+// nullable reports whether null is a value.
+func (p place) nullable() bool { return p.schema != nil && p.schema.Nullable }
+
 // value merges any values.
 func (m merger) value(at place, o, l, d any) (any, bool) {
 	if text, ok := l.(string); ok && digestOf(text, d) {
@@ -74,10 +78,11 @@ func (m merger) value(at place, o, l, d any) (any, bool) {
 func (m merger) object(at place, o, l, d map[string]any) (map[string]any, bool) {
 	out, differs := o, false
 	for name, want := range d {
-		if want == nil || o[name] == nil && at.schema.Drops(name) {
+		field := at.in(name)
+		if want == nil && !field.nullable() || o[name] == nil && (want == nil || at.schema.Drops(name)) {
 			continue
 		}
-		value, changed := m.value(at.in(name), o[name], l[name], want)
+		value, changed := m.value(field, o[name], l[name], want)
 		if !changed {
 			continue
 		}
@@ -86,7 +91,7 @@ func (m merger) object(at place, o, l, d map[string]any) (map[string]any, bool) 
 		}
 		out[name] = value
 	}
-	if gone := m.removed(o, l, d); len(gone) > 0 {
+	if gone := m.removed(at, o, l, d); len(gone) > 0 {
 		if !differs {
 			out = jsonvalue.Clone(o)
 		}
@@ -144,13 +149,15 @@ func retained(object, d map[string]any) map[string]any {
 }
 
 // removed returns the fields that were asked for, no longer are, and are there.
-func (m merger) removed(o, l, d map[string]any) []string {
+func (m merger) removed(at place, o, l, d map[string]any) []string {
 	if m.settled {
 		return nil
 	}
 	var gone []string
 	for name, value := range l {
-		if _, there := o[name]; there && value != nil && d[name] == nil {
+		_, there := o[name]
+		_, wanted := d[name]
+		if there && value != nil && d[name] == nil && !(wanted && at.in(name).nullable()) {
 			gone = append(gone, name)
 		}
 	}

@@ -16,6 +16,7 @@ type definition struct {
 	AdditionalProperties *additional           `json:"additionalProperties"`
 	Items                *definition           `json:"items"`
 	Default              any                   `json:"default"`
+	Nullable             bool                  `json:"nullable"`
 	ListType             string                `json:"x-kubernetes-list-type"`
 	ListKeys             []string              `json:"x-kubernetes-list-map-keys"`
 	MergeKey             string                `json:"x-kubernetes-patch-merge-key"`

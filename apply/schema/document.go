@@ -150,7 +150,7 @@ func (c *compiler) node(d *definition, open bool) *Node {
 
 func (c *compiler) fill(node *Node, d *definition, open bool) {
 	node.open = open || d.Preserve
-	node.Form, node.Secret = d.form(), d.Format == "password"
+	node.Form, node.Secret, node.Nullable = d.form(), d.Format == "password", d.Nullable
 	switch d.Type {
 	case "object":
 		node.Type = Object
@@ -211,7 +211,7 @@ var plain = map[Type]*Node{String: {Type: String}, Number: {Type: Number}, Boole
 
 // share returns one node for all that are the same plain scalar.
 func share(node *Node) *Node {
-	if shared, ok := plain[node.Type]; ok && node.Form == AsGiven && !node.formatted {
+	if shared, ok := plain[node.Type]; ok && node.Form == AsGiven && !node.formatted && !node.Nullable {
 		return shared
 	}
 	return node

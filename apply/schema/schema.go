@@ -71,6 +71,8 @@ const (
 type Node struct {
 	Type Type
 	Form Form
+	// Nullable reports that null is a value, which the API server keeps and puts no default in its place.
+	Nullable bool
 	// IntOrString allows numbers as well as strings. Type is Any then.
 	IntOrString bool
 

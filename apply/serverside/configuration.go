@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply/merge"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -15,15 +16,48 @@ type Configuration struct {
 }
 
 // NewConfiguration makes desired, with its owner references, into what is applied.
-// A field that is null is left out, and a Secret's stringData is written as
+// A field that is null is left out unless null is a value by the schema, which may be nil, and a Secret's stringData is written as
 // what the API server keeps of it: otherwise what is no longer asked for would stay.
-func NewConfiguration(desired *unstructured.Unstructured, references []any, manager string) Configuration {
-	fields := Wanted(desired)
+func NewConfiguration(desired *unstructured.Unstructured, references []any, manager string, kind *openapi.Kind) Configuration {
+	fields, nulls := jsonvalue.FieldsWithoutNulls(Wanted(desired))
+	marked := fields
+	if nulls && kind != nil {
+		fields = jsonvalue.AsObject(allowedNulls(kind.Root, Wanted(desired), nil))
+		marked = jsonvalue.AsObject(allowedNulls(kind.Root, Wanted(desired), nullMark))
+	}
 	meta := jsonvalue.With(jsonvalue.ObjectIn(fields, "metadata"), "ownerReferences", references)
 	fields = jsonvalue.With(fields, "metadata", meta)
-	mark := markOf(jsonvalue.Fingerprint(fields))
+	mark := markOf(jsonvalue.Fingerprint(jsonvalue.With(marked, "metadata", meta)))
 	meta["annotations"] = jsonvalue.With(jsonvalue.ObjectIn(meta, "annotations"), AppliedAnnotation(manager), mark)
 	return Configuration{Fields: fields, Mark: mark}
+}
+
+// nullMark stands for a null in what is hashed, where null counts as absent.
+const nullMark = "\x00null"
+
+// allowedNulls returns a copy of a value without the fields that are null and may not be, and with null in place of the others.
+func allowedNulls(node *openapi.Node, v, null any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, field := range v {
+			at := node.Field(name)
+			switch {
+			case field != nil:
+				out[name] = allowedNulls(at, field, null)
+			case at != nil && at.Nullable:
+				out[name] = null
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = allowedNulls(node.Item(), item, null)
+		}
+		return out
+	}
+	return v
 }
 
 // Wanted returns what of desired a hook has a say in, as the API server keeps it.
@@ -33,12 +67,11 @@ func Wanted(desired *unstructured.Unstructured) map[string]any {
 
 // Object returns what is sent. It may name the version that it is for.
 func (c Configuration) Object(uid, resourceVersion string) *unstructured.Unstructured {
-	out, _ := jsonvalue.FieldsWithoutNulls(c.Fields)
-	meta := jsonvalue.With(jsonvalue.ObjectIn(out, "metadata"), "resourceVersion", resourceVersion)
+	meta := jsonvalue.With(jsonvalue.ObjectIn(c.Fields, "metadata"), "resourceVersion", resourceVersion)
 	if uid != "" {
 		meta["uid"] = uid
 	}
-	return &unstructured.Unstructured{Object: jsonvalue.With(out, "metadata", meta)}
+	return &unstructured.Unstructured{Object: jsonvalue.With(c.Fields, "metadata", meta)}
 }
 
 // HeldBy reports whether a manager that holds fields of an object holds all of the
