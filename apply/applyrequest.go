@@ -59,8 +59,8 @@ func takeOver(ctx context.Context, r dynamic.ResourceInterface, c Change) (*unst
 	return r.Patch(ctx, c.Key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.ServerSide.Manager})
 }
 
-// update replaces the object, or patches it if it was just read for it, where that is allowed and served. What the caches know of managedFields must
-// not replace what the API server knows.
+// update replaces the object, or patches it if it was just read for it, where that is allowed and served. What the caches know
+// of managedFields must not replace what the API server knows.
 func (e *execution) update(ctx context.Context, r dynamic.ResourceInterface, c Change) (*unstructured.Unstructured, error) {
 	if c.renewed && c.Leaves == "" {
 		object, err := e.patchFields(ctx, r, c, c.Object.Object)

@@ -52,8 +52,8 @@ func (e *execution) resource(c Change) dynamic.ResourceInterface {
 	return r.Namespace(c.Key.Namespace)
 }
 
-// patch replaces the owner references of the object, if it is still as it was observed. Of an object that was just read for it, the owner
-// references and labels have to be, by which it was claimed.
+// patch replaces the owner references of the object, if it is still as it was observed. Of an object that was just read for it,
+// the owner references and labels have to be, by which it was claimed.
 func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Change, references []any) (*unstructured.Unstructured, error) {
 	if c.renewed {
 		meta := jsonvalue.With(jsonvalue.ObjectIn(c.Observed.Object, "metadata"), "ownerReferences", references)

@@ -101,7 +101,8 @@ func (r *Reviewer) Forget(resource schema.GroupVersionResource, namespace string
 
 func missing(at place) error {
 	return apierrors.NewForbidden(at.resource, "", fmt.Errorf(
-		"the host's account may not create %s%s, so that it would not come back: grant the verb create, or let the updateStrategy be InPlace or OnDelete",
+		"the host's account may not create %s%s, so that it would not come back: "+
+			"grant the verb create, or let the updateStrategy be InPlace or OnDelete",
 		at.resource, inNamespace(at.namespace)))
 }
 

@@ -25,7 +25,8 @@ func (c *Cluster) patch(t *table, r *request) error {
 	}
 	if r.patchType != types.MergePatchType {
 		return apierrors.NewBadRequest(fmt.Sprintf(
-			"%s: a cluster in memory serves JSON patches, merge patches and applies, and this is a %s", t.GroupVersionResource.Resource, r.patchType))
+			"%s: a cluster in memory serves JSON patches, merge patches and applies, and this is a %s",
+			t.GroupVersionResource.Resource, r.patchType))
 	}
 	if err := json.Unmarshal(r.patch, &r.body); err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -37,7 +38,8 @@ func (c *Cluster) patch(t *table, r *request) error {
 	return c.update(t, r, &unstructured.Unstructured{Object: merged})
 }
 
-// patchJSON makes the operations of a JSON patch (RFC 6902) on an object. Like the API server's, the error that they do not fit has no cause.
+// patchJSON makes the operations of a JSON patch (RFC 6902) on an object. Like the API server's, the error that they do not fit
+// has no cause.
 func (c *Cluster) patchJSON(t *table, r *request) error {
 	operations, err := jsonpatch.DecodePatch(r.patch)
 	if err != nil {

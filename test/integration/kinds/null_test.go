@@ -8,12 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// TestNullInChildren checks that a null of a hook means the same when a child is created and when it is updated: it is stored where the schema
-// allows it, and means that the field is absent where it does not.
+// TestNullInChildren checks that a null of a hook means the same when a child is created and when it is updated: it is stored
+// where the schema allows it, and means that the field is absent where it does not.
 func TestNullInChildren(t *testing.T) {
 	e := env.NewWithThings(t)
 	crd := e.Parse(env.CRD(e.Group, "Leaf", "Namespaced"))
@@ -47,7 +46,7 @@ func TestNullInChildren(t *testing.T) {
 		mark := e.Mark()
 		e.Patch(e.Things(), set, `{"metadata": {"annotations": {"touched": "1"}}}`)
 		e.WaitForQuiet()
-		e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource == leaves.Resource }), "null is written again and again")
+		e.NoRequests(e.Requests(mark).Writes().Of(e.Group, leaves.Resource), "null is written again and again")
 		e.Delete(e.Things(), e.Namespace, set)
 	}
 }

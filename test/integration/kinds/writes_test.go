@@ -44,8 +44,8 @@ export const finalize = () => ({status: {note: "down"}, CHILDREN: [], finalized:
 	}
 }
 
-// TestRecreateWithoutRightToCreate checks that no child is deleted to be made again by a host that may not create it, and that a right that is
-// granted later is noticed.
+// TestRecreateWithoutRightToCreate checks that no child is deleted to be made again by a host that may not create it, and that a
+// right that is granted later is noticed.
 func TestRecreateWithoutRightToCreate(t *testing.T) {
 	e := env.NewRunning(t)
 	for _, strategy := range []string{"DynamicApply", "ServerSideApply"} {
@@ -78,8 +78,8 @@ func TestRecreateWithoutRightToCreate(t *testing.T) {
 const making = `export const sync = ({parent: {metadata: {name}, spec}}) => ({status: {text: spec.text}, children: [
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name, labels: {thing: name}}, data: {text: spec.text}}]});`
 
-// TestWritesOfContendedObjects has another writer change an annotation without a pause: of a child that is to be updated, and of a parent whose
-// status is to be written. No write waits for it to stop.
+// TestWritesOfContendedObjects has another writer change an annotation without a pause: of a child that is to be updated, and of
+// a parent whose status is to be written. No write waits for it to stop.
 func TestWritesOfContendedObjects(t *testing.T) {
 	e := env.NewRunning(t)
 	for _, strategy := range []string{"DynamicApply", "ServerSideApply"} {
@@ -116,7 +116,8 @@ func writeWithoutPause(e *env.Env, resource schema.GroupVersionResource, name st
 		n := 0
 		for ; ctx.Err() == nil; n++ {
 			patch := fmt.Sprintf(`{"metadata": {"annotations": {"written": "%d"}}}`, n)
-			if _, err := e.In(resource).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil && ctx.Err() == nil {
+			_, err := e.In(resource).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			if err != nil && ctx.Err() == nil {
 				e.T.Error(err)
 			}
 		}
