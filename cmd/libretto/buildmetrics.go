@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 )
 
 // registerBuildInfo registers a metric whose labels are the build.
@@ -17,14 +18,14 @@ func registerBuildInfo(registry prometheus.Registerer) {
 }
 
 // countLeader returns work with a metric that is 1 while it runs, and 0 in a process that waits for the lease.
-func countLeader(registry prometheus.Registerer, work func(context.Context) error) func(context.Context) error {
+func countLeader(registry prometheus.Registerer, work func(context.Context, *rest.Config) error) func(context.Context, *rest.Config) error {
 	leading := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "libretto_leader", Help: "1 if this process hosts definitions, and 0 if it waits until it leads.",
 	})
 	registry.MustRegister(leading)
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, config *rest.Config) error {
 		leading.Set(1)
 		defer leading.Set(0)
-		return work(ctx)
+		return work(ctx, config)
 	}
 }

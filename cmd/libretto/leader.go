@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -30,28 +30,28 @@ func ownNamespace(given string) string {
 	return "default"
 }
 
-// lead calls work. With leader election, it first waits until this process holds the lease. It returns
-// when ctx ends, work returns or the lease is lost, but never before work has returned: only then is the
-// lease released.
-func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context) error) error {
+// lead calls work with a config for its clients. With leader election, it first waits until this process holds the lease, and the clients
+// send writes only while it does. It returns when ctx ends, work returns or the lease is lost, but never before work has returned: only
+// then is the lease released.
+func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context, *rest.Config) error) error {
 	if !o.leaderElect {
-		return work(ctx)
+		return work(ctx, config)
 	}
-	lock, err := newLock(config, o)
+	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	lock, err := newLock(config, o, stop)
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
 	var leading atomic.Bool
 	done := make(chan struct{})
-	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
 	context.AfterFunc(ctx, func() {
 		if !leading.Load() {
 			stop(context.Cause(ctx))
 		}
 	})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true, Name: o.leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(led context.Context) {
@@ -59,28 +59,38 @@ func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger,
 				defer close(done)
 				working, end := context.WithCancel(led)
 				defer context.AfterFunc(ctx, end)()
-				stop(work(working))
+				err := work(working, lock.guard(config))
+				lock.ended.Store(true)
+				stop(err)
 			},
-			OnStoppedLeading: func() { log.Info("no longer leading", "lease", o.leaseName) },
+			OnStoppedLeading: func() {
+				lock.lose("it could not be renewed in time, and another process may have it")
+				log.Info("no longer leading", "lease", o.leaseName)
+			},
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
 	elector.Run(electing)
-	if electing.Err() == nil {
+	if leading.Load() {
 		<-done
-		return errors.New("leader election: the lease was lost: another process has it")
 	}
 	return context.Cause(electing)
 }
 
-func newLock(config *rest.Config, o *options) (resourcelock.Interface, error) {
-	namespace := ownNamespace(o.leaseNamespace)
+// newLock returns the lease. It calls onLost when this process led and does not any more.
+func newLock(config *rest.Config, o *options, onLost func(error)) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	identity := resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s_%d", host, os.Getpid())}
-	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.leaseName, identity, config, 10*time.Second)
+	// Neither names of hosts nor process IDs are unique: in containers both repeat.
+	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
+	namespace := ownNamespace(o.leaseNamespace)
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.leaseName, identity, config, renewDeadline)
+	if err != nil {
+		return nil, err
+	}
+	return newLease(lock, namespace+"/"+o.leaseName, time.Now, onLost), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -59,7 +60,7 @@ func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
 func ownMetrics() *recordingRegisterer {
 	registry := &recordingRegisterer{Registry: prometheus.NewRegistry()}
 	registerBuildInfo(registry)
-	countLeader(registry, func(context.Context) error { return nil })
+	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
 	parent.NewMetrics(registry).Begin("CompositeController hello")
 	parent.RegisterAnswerCacheMetrics(registry, lru.New(1))
 	scripts.NewMetrics(registry).Begin("CompositeController hello")
@@ -155,12 +156,12 @@ func TestLeaderMetric(t *testing.T) {
 			t.Errorf("%s: %v, want %v (%v)", when, families, want, err)
 		}
 	}
-	work := countLeader(registry, func(context.Context) error {
+	work := countLeader(registry, func(context.Context, *rest.Config) error {
 		expect("while it leads", 1)
 		return nil
 	})
 	expect("before it leads", 0)
-	if err := work(t.Context()); err != nil {
+	if err := work(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 	expect("after it has led", 0)

@@ -93,8 +93,8 @@ func serve(ctx context.Context, w process, o *options) error {
 		"version", version, "server", restConfig.Host, "context", from.context, "kubeconfig", from.file,
 	}, limitMemory(w.getenv, o.isolation)...)...)
 	go returnMemory(ctx)
-	return lead(ctx, restConfig, o, log, countLeader(registry, func(ctx context.Context) error {
-		return hostDefinitions(ctx, restConfig, o, log, registry, p)
+	return lead(ctx, restConfig, o, log, countLeader(registry, func(ctx context.Context, config *rest.Config) error {
+		return hostDefinitions(ctx, config, o, log, registry, p)
 	}))
 }
 

@@ -89,6 +89,9 @@ func (l *Libretto) Kill() error {
 	return nil
 }
 
+// Signal sends the process a signal, but none to its workers.
+func (l *Libretto) Signal(signal os.Signal) error { return l.program.command.Process.Signal(signal) }
+
 // Ended reports whether the process is gone.
 func (l *Libretto) Ended() bool { return l.program.Ended() }
 
