@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,8 +15,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // isolation configures where scripts run.
@@ -23,6 +27,7 @@ type isolation struct {
 	workers int
 	trust   string
 	seccomp bool
+	require string
 }
 
 const (
@@ -34,13 +39,14 @@ const (
 )
 
 func defaultIsolation() isolation {
-	return isolation{kind: isolationProcess, trust: trustNamespace, seccomp: true}
+	return isolation{kind: isolationProcess, trust: trustNamespace, seccomp: true, require: string(confine.RequireAny)}
 }
 
 func (i *isolation) addTo(f *pflag.FlagSet) {
 	f.StringVar(&i.kind, "script-isolation", i.kind, "where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")
 	f.IntVar(&i.workers, "script-workers", i.workers, "scripts that run at once, each in a process of its own (default one for each processor, at least 2)")
 	f.StringVar(&i.trust, "script-trust", i.trust, "which scripts may use one worker, one after another: namespace, those from the same namespaces, or shared, all")
+	f.StringVar(&i.require, "require-confinement", i.require, "what has to confine script workers, or else the host does not start: all, every measure in full; seccomp, the filter of system calls; any, that or Landlock; none, for scripts that you trust")
 	f.BoolVar(&i.seccomp, "script-seccomp", i.seccomp, "filter the system calls of script workers, where the system can")
 }
 
@@ -51,10 +57,42 @@ func (i *isolation) check() error {
 	if i.trust != trustNamespace && i.trust != trustShared {
 		return fmt.Errorf("--script-trust must be %s or %s, not %q", trustNamespace, trustShared, i.trust)
 	}
+	if !slices.Contains(requirements, i.require) {
+		return fmt.Errorf("--require-confinement must be one of %s, not %q", strings.Join(requirements, ", "), i.require)
+	}
+	if i.kind == isolationNone && (i.require == string(confine.RequireAll) || i.require == string(confine.RequireSeccomp)) {
+		return fmt.Errorf("--require-confinement=%s can't be had with --script-isolation=none, by which scripts run in this process: give one of the two", i.require)
+	}
 	if i.workers < 0 {
 		return fmt.Errorf("--script-workers must not be negative")
 	}
 	return nil
+}
+
+// requirements are the values of --require-confinement.
+var requirements = []string{string(confine.RequireAll), string(confine.RequireSeccomp), string(confine.RequireAny), string(confine.RequireNone)}
+
+// pool returns the configuration of the workers.
+func (i *isolation) pool() sandbox.Config {
+	return sandbox.Config{
+		Workers: i.workers, ShareWorkers: i.trust == trustShared, WithoutSeccomp: !i.seccomp, Require: confine.Requirement(i.require),
+		Command: workerCommand(),
+	}
+}
+
+// requireConfinement returns an error if script workers are confined less here than --require-confinement says. If none can be started, that
+// is not known: each worker is checked again before it gets a script.
+func (i *isolation) requireConfinement() error {
+	if i.kind == isolationNone || i.require == string(confine.RequireNone) {
+		return nil
+	}
+	var unconfined *sandbox.UnconfinedError
+	if !errors.As(sandbox.Probe(i.pool()), &unconfined) {
+		return nil
+	}
+	return fmt.Errorf("--require-confinement=%s: script workers are not confined enough here: %s: "+
+		"run the host on Linux where these are in force, or give --require-confinement=none if you trust all scripts that it runs",
+		i.require, strings.Join(unconfined.Unmet, "; "))
 }
 
 // engines starts all engines. stop must be called after the last hook call.
@@ -63,13 +101,12 @@ func (i *isolation) engines(
 ) (all *engines.Registry, stop func(), err error) {
 	definitions, stop := standard.Definitions(), func() {}
 	if i.kind == isolationProcess {
-		pool := sandbox.New(sandbox.Config{
-			Workers: i.workers, ShareWorkers: i.trust == trustShared, WithoutSeccomp: !i.seccomp, Command: workerCommand(),
-			Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
-		})
+		c := i.pool()
+		c.Metrics, c.Log = sandbox.NewMetrics(registry), log.WithName("sandbox")
+		pool := sandbox.New(c)
 		definitions, stop = slices.Concat(pool.Definitions(standard.Scripts()), standard.Others()), pool.Close
 	} else {
-		log.Info("scripts run in this process: a single one can end it or use it up; --script-isolation=none is for development only")
+		verbosity.Warn(log, "scripts run in this process: a single one can end it or use it up; --script-isolation=none is for development only")
 	}
 	all, err = engines.NewRegistry(config, definitions...)
 	if err != nil {
@@ -79,10 +116,12 @@ func (i *isolation) engines(
 	return all, stop, nil
 }
 
-// offlineEngines starts the engines of a command that needs no cluster. It does so first, as workers take time to start. stop must be
-// called after the last hook call.
+// offlineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
+// after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
+// can, and nothing is required.
 func offlineEngines() (all *engines.Registry, stop func(), err error) {
 	scriptsIn := defaultIsolation()
+	scriptsIn.require = string(confine.RequireNone)
 	return scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
 }
 

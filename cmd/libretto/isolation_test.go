@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
@@ -36,5 +37,27 @@ func TestWorkerIn(t *testing.T) {
 				t.Errorf("scripts run in %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestRequireConfinement checks which requirements let a host start if the filter of system calls is turned off.
+func TestRequireConfinement(t *testing.T) {
+	for require, refused := range map[string]bool{"none": false, "seccomp": true, "all": true} {
+		i := defaultIsolation()
+		i.seccomp, i.require = false, require
+		err := i.requireConfinement()
+		if (err != nil) != refused {
+			t.Errorf("%s: %v, want that it is refused: %v", require, err, refused)
+		}
+		for _, part := range []string{"--require-confinement=" + require, "seccomp: ", "give --require-confinement=none"} {
+			if refused && (err == nil || !strings.Contains(err.Error(), part)) {
+				t.Errorf("%s: %v, want a message with %q", require, err, part)
+			}
+		}
+	}
+	inThisProcess := defaultIsolation()
+	inThisProcess.kind = isolationNone
+	if err := inThisProcess.requireConfinement(); err != nil {
+		t.Errorf("--script-isolation=none is refused: %v", err)
 	}
 }

@@ -56,19 +56,21 @@ func TestAliases(t *testing.T) {
 
 func TestRefusedFlags(t *testing.T) {
 	for line, says := range map[string]string{
-		"--leader-election-resource-lock=configmaps": "leases",
-		"--zap-log-level=loud":                       "info, debug",
-		"--zap-devel=perhaps":                        "invalid syntax",
-		"--workers=0":                                "--workers",
-		"--apply-strategy=none":                      "dynamic-apply or server-side-apply",
-		"--target-label-selector=a=(":                "--target-label-selector",
-		"--resync-period=-1s":                        "--resync-period",
-		"--response-cache-size=-1Mi":                 "--response-cache-size",
-		"--max-sync-response-size=1000":              "--max-sync-response-size",
-		"--max-sync-response-size=much":              "quantities must match",
-		"--script-trust=none":                        "namespace or shared",
+		"--leader-election-resource-lock=configmaps":        "leases",
+		"--zap-log-level=loud":                              "info, debug",
+		"--zap-devel=perhaps":                               "invalid syntax",
+		"--workers=0":                                       "--workers",
+		"--apply-strategy=none":                             "dynamic-apply or server-side-apply",
+		"--target-label-selector=a=(":                       "--target-label-selector",
+		"--resync-period=-1s":                               "--resync-period",
+		"--response-cache-size=-1Mi":                        "--response-cache-size",
+		"--max-sync-response-size=1000":                     "--max-sync-response-size",
+		"--max-sync-response-size=much":                     "quantities must match",
+		"--script-trust=none":                               "namespace or shared",
+		"--require-confinement=some":                        "all, seccomp, any, none",
+		"--require-confinement=all --script-isolation=none": "give one of the two",
 	} {
-		o, err := parse(line)
+		o, err := parse(strings.Fields(line)...)
 		if err == nil {
 			err = o.check()
 		}

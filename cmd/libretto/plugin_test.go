@@ -52,20 +52,21 @@ func TestPluginUsage(t *testing.T) {
 // TestCompletion completes the values of flags and arguments.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
-		"ren":                        "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
-		"check -o ":                  "text\njson\ngithub\n:4\n",
-		"render --hook ":             "sync\nfinalize\ncustomize\nmap\ntombstone\n:4\n",
-		"render --ready ":            "all\nnone\n:4\n",
-		"render -f ":                 ":0\n", // files
-		"check ":                     ":0\n",
-		"init ":                      "composite\ndecorator\nmap\n:4\n",
-		"init map --lang ":           "ts\njs\njsonnet\ncel\n:4\n",
-		"init map ":                  ":4\n",
-		"rollout pa":                 "pause\tKeep every parent at its revision of the scripts\n:4\n",
-		"rollout pause a --dry-run ": "none\nclient\nserver\n:4\n",
-		"history --kubeconfig none ": ":4\n", // No cluster can be read.
-		"serve --script-isolation ":  "process\nnone\n:4\n",
-		"version ":                   ":4\n",
+		"ren":                          "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
+		"check -o ":                    "text\njson\ngithub\n:4\n",
+		"render --hook ":               "sync\nfinalize\ncustomize\nmap\ntombstone\n:4\n",
+		"render --ready ":              "all\nnone\n:4\n",
+		"render -f ":                   ":0\n", // files
+		"check ":                       ":0\n",
+		"init ":                        "composite\ndecorator\nmap\n:4\n",
+		"init map --lang ":             "ts\njs\njsonnet\ncel\n:4\n",
+		"init map ":                    ":4\n",
+		"rollout pa":                   "pause\tKeep every parent at its revision of the scripts\n:4\n",
+		"rollout pause a --dry-run ":   "none\nclient\nserver\n:4\n",
+		"history --kubeconfig none ":   ":4\n", // No cluster can be read.
+		"serve --script-isolation ":    "process\nnone\n:4\n",
+		"serve --require-confinement ": "all\nseccomp\nany\nnone\n:4\n",
+		"version ":                     ":4\n",
 	} {
 		_, stdout, _ := run(t, "", append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		if diff := cmp.Diff(want, stdout); diff != "" {

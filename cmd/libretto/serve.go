@@ -49,6 +49,7 @@ taken too. A binary that is called metacontroller serves without being told to.`
 	o.addAliases(c.Flags())
 	completeFlag(c, "script-isolation", isolationProcess, isolationNone)
 	completeFlag(c, "script-trust", trustNamespace, trustShared)
+	completeFlag(c, "require-confinement", requirements...)
 	completeFlag(c, "apply-strategy", applyStrategies...)
 	completeFlag(c, "logging-format", "json", "console")
 	conduct{success: "it was told to stop", problems: "it can't start, or lost its lease", stderr: "the log"}.addTo(c)
@@ -69,6 +70,9 @@ func serve(ctx context.Context, w process, o *options) error {
 		return err
 	}
 	if err := logClientGo(log, o.verbosity); err != nil {
+		return err
+	}
+	if err := o.isolation.requireConfinement(); err != nil {
 		return err
 	}
 	restConfig, from, err := clusterConfig(w, o)

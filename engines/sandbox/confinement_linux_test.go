@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -70,6 +71,48 @@ func TestConfinementOfOlderKernel(t *testing.T) {
 	const partial = `"partial"={"landlock"="its version here is 5`
 	if len(said) != 1 || !strings.Contains(said[0], `"measures"=7`) || !strings.Contains(said[0], partial) {
 		t.Errorf("the log says %q, want that landlock is in force partially", said)
+	}
+}
+
+// bare returns the configuration of workers on a kernel that has neither Landlock nor seccomp.
+func bare() sandbox.Config {
+	options := confine.Options{MaxBudget: 1, WithoutSeccomp: true, LandlockABI: -1}
+	return sandbox.Config{Workers: 1, Command: append([]string{os.Args[0], worker.Argument}, worker.Arguments(options)...)}
+}
+
+// TestUnconfined checks that a worker that is confined less than required gets no script, and that a probe tells it.
+func TestUnconfined(t *testing.T) {
+	config, log := bare(), &lines{}
+	config.Require, config.Log = confine.RequireAny, funcr.New(log.add, funcr.Options{})
+	var unconfined *sandbox.UnconfinedError
+	if err := sandbox.Probe(config); !errors.As(err, &unconfined) || len(unconfined.Unmet) != 2 {
+		t.Errorf("probe: error %v, want one with Landlock and seccomp", err)
+	}
+	_, err := engineOf(t, newPool(t, config), "JavaScript").Compile(t.Context(), script(alive))
+	if err == nil || !strings.Contains(err.Error(), "not confined enough") {
+		t.Errorf("a load: error %v, want that workers are not confined enough", err)
+	}
+	if said := log.with("script worker did not start"); len(said) == 0 {
+		t.Error("the log does not say why workers are not started")
+	}
+
+	config.Require = confine.RequireNone
+	if err := sandbox.Probe(config); err != nil {
+		t.Errorf("probe that requires nothing: %v", err)
+	}
+	compiled(t, newPool(t, config), alive)
+}
+
+// TestNoDescriptors has code in a worker try what needs a descriptor, where the kernel has neither Landlock nor seccomp.
+func TestNoDescriptors(t *testing.T) {
+	pool := newPool(t, bare())
+	for name, target := range map[string]any{
+		"read file": "", "read memory": int64(os.Getpid()), "write file": "", "run program": "", "connect": "127.0.0.1:1", "send": "127.0.0.1:1",
+	} {
+		_, err := probed(t, pool, name).Run(t.Context(), request(target))
+		if err == nil || !strings.Contains(err.Error(), "too many open files") {
+			t.Errorf("%s: error %v, want that no descriptor is left", name, err)
+		}
 	}
 }
 

@@ -98,6 +98,9 @@ func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, 
 	select {
 	case first := <-p.answers:
 		ready, err := protocol.ReadReady(first)
+		if unmet := config.Require.Unmet(ready.Report); err == nil && len(unmet) > 0 {
+			err = &UnconfinedError{Unmet: unmet}
+		}
 		if err != nil {
 			p.kill(reasonProtocol)
 			<-p.exited

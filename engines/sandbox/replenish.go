@@ -6,6 +6,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 const (
@@ -139,7 +140,11 @@ func (p *Pool) reportConfinement(ready protocol.Ready) {
 	}
 	p.confinementLogged = true
 	message, missing, partial := describeConfinement(ready.Report)
-	p.config.Log.Info(message, "measures", len(ready.Report)-len(missing)-len(partial), "missing", missing, "partial", partial)
+	tell := p.config.Log.Info
+	if len(missing)+len(partial) > 0 {
+		tell = func(message string, details ...any) { verbosity.Warn(p.config.Log, message, details...) }
+	}
+	tell(message, "measures", len(ready.Report)-len(missing)-len(partial), "missing", missing, "partial", partial)
 }
 
 // describeConfinement returns the log message for a report, the measures that are not in force and those
@@ -156,7 +161,7 @@ func describeConfinement(report map[string]string) (message string, missing, par
 	}
 	switch {
 	case len(missing) == len(report):
-		message = "warning: script workers are processes of their own with limits on time, but nothing else confines them on this system: run no scripts here that you don't trust"
+		message = "script workers are processes of their own with limits on time, but nothing else confines them on this system: run no scripts here that you don't trust"
 	case len(missing)+len(partial) > 0:
 		message = "script workers are confined, but not by all measures"
 	default:

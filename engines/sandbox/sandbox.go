@@ -19,6 +19,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/lru"
 )
 
@@ -40,6 +41,8 @@ type Config struct {
 	ShareWorkers bool
 	// WithoutSeccomp turns the system call filter off, for systems on which it does not work.
 	WithoutSeccomp bool
+	// Require is what must be in force in a worker. One that is confined less gets no script.
+	Require confine.Requirement
 	// Command is the program to start as a worker, with its arguments. It defaults to this binary.
 	Command []string
 	// Now is the clock of the breakers. It defaults to time.Now.

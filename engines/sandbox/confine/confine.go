@@ -32,7 +32,7 @@ type Options struct {
 	// it again.
 	MaxBudget int64
 	// LandlockABI is the newest version of Landlock to use, for tests of what older kernels lack. Zero is
-	// the kernel's own.
+	// the kernel's own, and a negative one none.
 	LandlockABI int
 }
 
@@ -61,6 +61,35 @@ func StateOf(reason string) (state State, why string) {
 		return Partial, why
 	}
 	return None, reason
+}
+
+// Requirement is how much must be in force in a worker. The zero value requires nothing.
+type Requirement string
+
+// The requirements.
+const (
+	RequireNone    Requirement = "none"
+	RequireAny     Requirement = "any"     // Landlock, even a part of it, or the filter of system calls.
+	RequireSeccomp Requirement = "seccomp" // The filter of system calls.
+	RequireAll     Requirement = "all"     // Every measure, in full.
+)
+
+// Unmet returns the measures that the requirement misses in a report, with the reason of each, or nothing if it is met.
+func (r Requirement) Unmet(report Report) (unmet []string) {
+	needed := map[Requirement][]string{RequireAny: {Landlock, Seccomp}, RequireSeccomp: {Seccomp}, RequireAll: Measures()}[r]
+	for _, measure := range needed {
+		reason, reported := report[measure]
+		state, why := StateOf(reason)
+		switch {
+		case !reported:
+			unmet = append(unmet, measure+": not reported")
+		case r == RequireAny && state != None:
+			return nil
+		case state != Full:
+			unmet = append(unmet, measure+": "+why)
+		}
+	}
+	return unmet
 }
 
 // Confined is the confined process.

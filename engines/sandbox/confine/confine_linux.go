@@ -6,11 +6,14 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	landlockcalls "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
+
+var errTurnedOff = errors.New("turned off")
 
 // Apply confines this process for the rest of its life. It must be called once, before any script is
 // read.
@@ -25,10 +28,10 @@ func Apply(options Options) *Confined {
 		err = c.memory.limit(c.maxBudget)
 	}
 	c.Report.set(MemoryLimit, err)
-	c.Report.set(Rlimits, setRlimits())
 	c.Report.set(Undumpable, unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	c.Report.set(Landlock, restrictAccess(options.LandlockABI))
-	c.Report.set(Seccomp, errors.New("turned off"))
+	c.Report.set(Rlimits, setRlimits()) // After Landlock, which needs a descriptor.
+	c.Report.set(Seccomp, errTurnedOff)
 	if !options.WithoutSeccomp {
 		c.Report.set(Seccomp, installFilter())
 	}
@@ -60,9 +63,13 @@ func closeInherited() error {
 
 // setRlimits sets limits other than memory. The number of processes is not limited, because the threads
 // of the Go runtime count.
+//
+// No descriptor may be opened any more, neither of a file nor of a socket or a pipe. That does not need the kernel to have Landlock or
+// seccomp, and holds for the process of any other program that the worker becomes. Those that are open keep working.
 func setRlimits() error {
+	time.AfterFunc(0, func() {}) // The runtime opens its poller with the first timer.
 	for resource, limit := range map[int]uint64{
-		unix.RLIMIT_NOFILE: 16,
+		unix.RLIMIT_NOFILE: 0,
 		unix.RLIMIT_FSIZE:  0,
 		unix.RLIMIT_CORE:   0,
 		unix.RLIMIT_STACK:  8 << 20,
@@ -84,9 +91,12 @@ var rulesets = []landlock.Config{
 // signalScopeABI is the first version of Landlock that keeps signals to the process. Linux 6.12 has it.
 const signalScopeABI = 6
 
-// restrictAccess applies a Landlock ruleset without rules, of at most that version unless it is zero.
+// restrictAccess applies a Landlock ruleset without rules, of at most that version unless it is zero, or none if it is negative.
 // BestEffort succeeds on a kernel without Landlock, so the result is tested.
 func restrictAccess(maxABI int) error {
+	if maxABI < 0 {
+		return errTurnedOff
+	}
 	abi, _ := landlockcalls.LandlockGetABIVersion() // Zero if there is no Landlock.
 	if maxABI > 0 {
 		abi = min(abi, maxABI)

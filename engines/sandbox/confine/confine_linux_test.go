@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +49,8 @@ func report(encoded string, addresses []string) {
 		"list":    lists("/proc/self/task"),
 		"write":   os.WriteFile(filepath.Join(os.TempDir(), "confined"), nil, 0o600),
 		"exec":    exec.Command("/proc/self/exe").Run(),
+		"make":    makes(filepath.Join(os.TempDir(), "confined-"+strconv.Itoa(os.Getpid()))),
+		"pipe":    unix.Pipe2(make([]int, 2), unix.O_CLOEXEC),
 		"connect": dials("tcp", addresses[0]),
 		"send":    dials("udp", addresses[1]),
 		"signal":  syscall.Kill(parent, 0),
@@ -77,6 +80,14 @@ func reads(path string) error {
 func lists(path string) error {
 	_, err := os.ReadDir(path)
 	return err
+}
+
+// makes makes a folder, for which no descriptor is needed, and removes it.
+func makes(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -163,7 +174,7 @@ func TestApply(t *testing.T) {
 				t.Skip("there is nothing to try without seccomp here")
 			}
 			for _, what := range []string{
-				"read", "list", "write", "exec", "connect", "send", "signal", "owner", "SIGKILL", "O_ASYNC",
+				"read", "list", "write", "make", "pipe", "exec", "connect", "send", "signal", "owner", "SIGKILL", "O_ASYNC",
 				"share", "stack", "freeze", "raise", "exceed",
 			} {
 				if what == "raise" && user == nil && os.Getuid() == 0 {
@@ -189,10 +200,37 @@ func TestLandlockAlone(t *testing.T) {
 	if why := f.Report[confine.Landlock]; why != "" {
 		t.Skipf("no Landlock: %s", why)
 	}
-	for _, what := range []string{"read", "write", "exec"} {
-		if !strings.Contains(f.Tried[what], "permission denied") {
-			t.Errorf("%s: %q, want permission denied", what, f.Tried[what])
-		}
+	if !strings.Contains(f.Tried["make"], "permission denied") { // What needs a descriptor is refused by another measure before.
+		t.Errorf("making a folder: %q, want permission denied", f.Tried["make"])
+	}
+}
+
+// TestDescriptorsAlone turns Landlock and seccomp off, as on a kernel without them. No file, socket or pipe can be opened.
+func TestDescriptorsAlone(t *testing.T) {
+	users := map[string]*syscall.Credential{"self": nil}
+	if os.Getuid() == 0 {
+		users["nobody"] = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
+	for name, user := range users {
+		t.Run(name, func(t *testing.T) {
+			f := confined(t, confine.Options{WithoutSeccomp: true, LandlockABI: -1}, user)
+			for _, measure := range []string{confine.Landlock, confine.Seccomp} {
+				if got := f.Report[measure]; got != "turned off" {
+					t.Errorf("%s: %q, want that it is turned off", measure, got)
+				}
+			}
+			if why := f.Report[confine.Rlimits]; why != "" {
+				t.Errorf("limits: %s", why)
+			}
+			for _, what := range []string{"read", "list", "write", "pipe", "exec", "connect", "send"} {
+				if !strings.Contains(f.Tried[what], "too many open files") {
+					t.Errorf("%s: %q, want that no descriptor is left", what, f.Tried[what])
+				}
+			}
+			if len(confine.RequireAny.Unmet(f.Report)) == 0 {
+				t.Errorf("that is not what --require-confinement=any refuses: %v", f.Report)
+			}
+		})
 	}
 }
 
@@ -214,8 +252,8 @@ func TestLandlockOfOlderKernels(t *testing.T) {
 		if signaled := f.Tried["signal"] == ""; signaled != (want == confine.Partial) {
 			t.Errorf("version %d: signaling the parent: %q, and it reports %q", abi, f.Tried["signal"], f.Report[confine.Landlock])
 		}
-		if f.Tried["read"] == "" {
-			t.Errorf("version %d: it can still read", abi)
+		if f.Tried["make"] == "" {
+			t.Errorf("version %d: it can still make a folder", abi)
 		}
 	}
 }

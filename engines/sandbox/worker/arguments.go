@@ -21,7 +21,7 @@ func Arguments(options confine.Options) []string {
 	if options.WithoutSeccomp {
 		arguments = append(arguments, withoutSeccomp)
 	}
-	if options.LandlockABI > 0 {
+	if options.LandlockABI != 0 {
 		arguments = append(arguments, landlockABI+strconv.Itoa(options.LandlockABI))
 	}
 	return arguments

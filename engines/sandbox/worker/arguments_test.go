@@ -13,6 +13,7 @@ func TestArguments(t *testing.T) {
 		{MaxBudget: 1 << 20},
 		{MaxBudget: 1 << 40, WithoutSeccomp: true},
 		{MaxBudget: 1, LandlockABI: 5},
+		{MaxBudget: 1, LandlockABI: -1},
 	} {
 		got, err := readArguments(append([]string{"v1.2.3"}, Arguments(options)...))
 		if diff := cmp.Diff(options, got); err != nil || diff != "" {
