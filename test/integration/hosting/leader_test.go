@@ -78,7 +78,7 @@ func newBusy(t *testing.T) *env.Env {
 			resyncAfterSeconds: 1,
 		})`, "sync"))
 	for n := range 30 {
-		e.ApplyThing(fmt.Sprint("busy-", n), "", "{}")
+		e.ApplyThing(fmt.Sprint("busy-", n), "", "")
 	}
 	return e
 }
