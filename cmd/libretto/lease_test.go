@@ -174,7 +174,10 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "b"}}}
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("v1")
+	object.SetKind("ConfigMap")
+	object.SetName("b")
 	second := func(_ any, err error) error { return err }
 	writes := map[string]func() error{
 		"create": func() error {

@@ -107,7 +107,8 @@ func TestUnconfined(t *testing.T) {
 func TestNoDescriptors(t *testing.T) {
 	pool := newPool(t, bare())
 	for name, target := range map[string]any{
-		"read file": "", "read memory": int64(os.Getpid()), "write file": "", "run program": "", "connect": "127.0.0.1:1", "send": "127.0.0.1:1",
+		"read file": "", "read memory": int64(os.Getpid()), "write file": "", "run program": "",
+		"connect": "127.0.0.1:1", "send": "127.0.0.1:1",
 	} {
 		_, err := probed(t, pool, name).Run(t.Context(), request(target))
 		if err == nil || !strings.Contains(err.Error(), "too many open files") {

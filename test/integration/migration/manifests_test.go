@@ -45,7 +45,8 @@ subjects: [{kind: ServiceAccount, name: metacontroller, namespace: metacontrolle
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: aggregate-metacontroller-view, labels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}
-rules: [{apiGroups: [metacontroller.k8s.io], resources: [compositecontrollers, decoratorcontrollers, controllerrevisions], verbs: [get, list, watch]}]
+rules:
+- {apiGroups: [metacontroller.k8s.io], resources: [compositecontrollers, decoratorcontrollers, controllerrevisions], verbs: [get, list, watch]}
 ---
 apiVersion: apps/v1
 kind: StatefulSet
@@ -114,7 +115,8 @@ func (s swap) others() map[string]string {
 		if object.GetDeletionTimestamp() != nil {
 			s.T.Errorf("%s %s is being deleted", o.resource.Resource, o.name)
 		}
-		text, err := json.Marshal([]any{object.GetUID(), object.GetLabels(), object.Object["subjects"], object.Object["rules"], object.Object["spec"]})
+		content := object.Object
+		text, err := json.Marshal([]any{object.GetUID(), object.GetLabels(), content["subjects"], content["rules"], content["spec"]})
 		s.NoError(err)
 		found[o.resource.Resource+" "+o.namespace+"/"+o.name] = string(text)
 	}
@@ -157,8 +159,8 @@ func (s swap) may() bool {
 	return review.Status.Allowed
 }
 
-// TestSwapAndBack installs manifests/metacontroller beside metacontroller's own manifests, and removes it again. Nothing of metacontroller's
-// changes, nor of manifests/base, and each one's pods are admitted all the time.
+// TestSwapAndBack installs manifests/metacontroller beside metacontroller's own manifests, and removes it again. Nothing of
+// metacontroller's changes, nor of manifests/base, and each one's pods are admitted all the time.
 func TestSwapAndBack(t *testing.T) {
 	s := newSwap(t)
 	before := s.others()
@@ -177,7 +179,8 @@ func TestSwapAndBack(t *testing.T) {
 	}
 	check("at first")
 	// That is what a label of the namespace would do.
-	if err := s.admitted(statefulSets, "metacontroller", "libretto", "libretto"); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
+	err := s.admitted(statefulSets, "metacontroller", "libretto", "libretto")
+	if err == nil || !strings.Contains(err.Error(), "PodSecurity") {
 		t.Errorf("metacontroller's pod in a restricted namespace: error %v, want that PodSecurity forbids it", err)
 	}
 
