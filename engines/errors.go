@@ -21,10 +21,13 @@ const (
 	Timeout
 	// Exhausted means that the hook went over a limit on memory, stack, cost or output.
 	Exhausted
+	// Busy means that the host had no worker, or too little processor time, for the call: it says nothing about the hook. Such errors are
+	// ErrNoWorker, and have a RetryAfter, but those of calls in the background.
+	Busy
 )
 
 // Kinds lists all kinds.
-var Kinds = []Kind{Failed, Invalid, BadResponse, Timeout, Exhausted}
+var Kinds = []Kind{Failed, Invalid, BadResponse, Timeout, Exhausted, Busy}
 
 // Reason returns the kind's name on events and conditions.
 func (k Kind) Reason() string {
@@ -37,6 +40,8 @@ func (k Kind) Reason() string {
 		return "HookTimedOut"
 	case Exhausted:
 		return "HookLimitExceeded"
+	case Busy:
+		return "HostBusy"
 	default:
 		return "HookFailed"
 	}
@@ -64,8 +69,7 @@ func (l Location) String() string {
 // too much. It is to be reported, although RetryAfter has the time of the next attempt.
 var ErrBackoff = errors.New("backing off")
 
-// ErrNoWorker is the cause of the error of a call that was not made because what it runs on was busy until its deadline, or for so long
-// that too little time was left: it says nothing about the script.
+// ErrNoWorker is what errors of kind Busy are.
 var ErrNoWorker = errors.New("no worker was free")
 
 // Error is the only error that engines return.
@@ -114,6 +118,9 @@ func (e *Error) Error() string {
 func (e *Error) Detail() string {
 	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n    ")
 }
+
+// Is reports whether target is ErrNoWorker, and the error of kind Busy.
+func (e *Error) Is(target error) bool { return target == ErrNoWorker && e.Kind == Busy }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

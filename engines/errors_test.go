@@ -52,12 +52,15 @@ func TestErrorText(t *testing.T) {
 func TestKinds(t *testing.T) {
 	want := map[Kind]string{
 		Failed: "HookFailed", Invalid: "ScriptInvalid", BadResponse: "HookResponseInvalid",
-		Timeout: "HookTimedOut", Exhausted: "HookLimitExceeded",
+		Timeout: "HookTimedOut", Exhausted: "HookLimitExceeded", Busy: "HostBusy",
 	}
 	for kind, reason := range want {
 		wrapped := fmt.Errorf("hook sync: %w", &Error{Kind: kind, Err: errBoom})
 		if got := KindOf(wrapped); got != kind || got.Reason() != reason || !errors.Is(wrapped, errBoom) {
 			t.Errorf("kind of %v: %s, want %s, with its cause", wrapped, got.Reason(), reason)
+		}
+		if is := errors.Is(wrapped, ErrNoWorker); is != (kind == Busy) {
+			t.Errorf("kind %s is ErrNoWorker: %t", reason, is)
 		}
 	}
 	if got := KindOf(errBoom); got != Failed {
@@ -72,6 +75,11 @@ func TestEnded(t *testing.T) {
 	giveUp()
 	if e := Ended(late); e.Kind != Timeout || !errors.Is(e, context.DeadlineExceeded) {
 		t.Errorf("after a deadline: kind %s, cause %v", e.Kind.Reason(), e.Err)
+	}
+	own, end := context.WithCancelCause(t.Context())
+	end(context.DeadlineExceeded)
+	if e := Ended(own); e.Kind != Timeout || !errors.Is(e, context.DeadlineExceeded) {
+		t.Errorf("after a deadline by another clock: kind %s, cause %v", e.Kind.Reason(), e.Err)
 	}
 	if e := Ended(given); e.Kind != Failed || !errors.Is(e, context.Canceled) {
 		t.Errorf("after a cancel: kind %s, cause %v", e.Kind.Reason(), e.Err)

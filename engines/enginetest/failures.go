@@ -36,7 +36,7 @@ func checkAlreadyOver(t *testing.T, e *engineUnderTest) {
 
 func checkDeadline(t *testing.T, e *engineUnderTest) {
 	program := e.compile(t, Never)
-	ctx, cancel := context.WithTimeout(t.Context(), underWay)
+	ctx, cancel := engines.WithTimeout(t.Context(), underWay)
 	defer cancel()
 	wantKind(t, soon(ctx, t, func() error { return run(ctx, program) }), engines.Timeout)
 }

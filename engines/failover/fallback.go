@@ -17,7 +17,7 @@ type TimedProgram struct {
 }
 
 func (t TimedProgram) run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	ctx, cancel := engines.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	return t.Run(ctx, call)
 }
@@ -48,6 +48,7 @@ func (f *fallback) Run(ctx context.Context, call engines.Call) (engines.Response
 		f.counts.incFallback(notLoaded)
 		return f.second.run(ctx, call)
 	}
+	ctx, _ = engines.TimeoutOf(ctx) // Each has a limit of its own.
 	response, failure := f.first.run(ctx, call)
 	if failure == nil || ctx.Err() != nil || !fallsBack(engines.KindOf(failure)) {
 		return response, failure
@@ -60,7 +61,7 @@ func (f *fallback) Run(ctx context.Context, call engines.Call) (engines.Response
 
 // fallsBack reports whether a fallback answers after a failure of that kind.
 func fallsBack(kind engines.Kind) bool {
-	return kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Invalid
+	return kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Invalid || kind == engines.Busy
 }
 
 // joinErrors adds the first program's error to the second one's. It returns nil if second is nil.

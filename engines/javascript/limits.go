@@ -1,7 +1,5 @@
 package javascript
 
-import "time"
-
 const (
 	// maxSourceBytes bounds the files that a script imports together: esbuild's and goja's
 	// parsers take much more memory than that.
@@ -20,6 +18,4 @@ const (
 	maxFrames = 20
 	// maxShownBytes bounds a value that is part of a message.
 	maxShownBytes = 1 << 10
-	// loadTime bounds the modules' top-level code if the caller sets no deadline.
-	loadTime = 10 * time.Second
 )

@@ -14,8 +14,6 @@ import (
 
 // load runs the modules once, to see that they run and export the hook's function.
 func (p *program) load(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, loadTime)
-	defer cancel()
 	i := newIsolate(time.Unix(0, 0).UTC(), "")
 	_, err := i.guard(ctx, func() (any, error) {
 		_, err := p.function(i)

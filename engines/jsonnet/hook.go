@@ -70,8 +70,6 @@ func (p *program) load(ctx context.Context, name string) (hook, error) {
 
 // inspect returns what the entry's value is, and its field wanted.
 func (p *program) inspect(ctx context.Context, wanted string) (map[string]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, loadTime)
-	defer cancel()
 	c := p.newCall(engines.Call{})
 	found, err := c.evaluate(ctx, p.linked.rootExpression(fmt.Sprintf(inspection, quoted(wanted))))
 	var e *engines.Error

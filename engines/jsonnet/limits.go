@@ -1,7 +1,5 @@
 package jsonnet
 
-import "time"
-
 const (
 	// maxSourceNesting bounds brackets in brackets: the parser recurses, and a
 	// stack overflow in Go ends the process.
@@ -20,6 +18,4 @@ const (
 	maxFrames = 20
 	// maxShownBytes bounds the message of an error.
 	maxShownBytes = 4 << 10
-	// loadTime bounds the evaluation of a file's top level if the caller sets no deadline.
-	loadTime = 10 * time.Second
 )

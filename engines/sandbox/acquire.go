@@ -3,6 +3,8 @@ package sandbox
 import (
 	"context"
 	"time"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 )
 
 const (
@@ -13,8 +15,8 @@ const (
 )
 
 // acquire returns a worker for a program. Waiting owners take turns; an owner with fewer workers goes
-// first. The worker is returned to the pool with release.
-func (p *Pool) acquire(ctx context.Context, f flow, prog *program, preferred int) (*process, error) {
+// first. A load waits until ctx ends, as nothing can be done without it. The worker is returned to the pool with release.
+func (p *Pool) acquire(ctx context.Context, f flow, prog *program, kind uint64, preferred int) (*process, error) {
 	began := time.Now()
 	w := &waiter{flow: f, program: prog, preferred: preferred, result: make(chan grant, 1)}
 	p.mu.Lock()
@@ -26,11 +28,20 @@ func (p *Pool) acquire(ctx context.Context, f flow, prog *program, preferred int
 	p.dispatch()
 	p.mu.Unlock()
 	defer func() { p.config.Metrics.observeWait(time.Since(began)) }()
-	select {
-	case g := <-w.result:
-		return g.process, g.err
-	case <-ctx.Done():
-		return nil, p.abandon(w, ctx.Err())
+	long := time.NewTimer(p.config.MaxWait)
+	defer long.Stop()
+	for {
+		select {
+		case g := <-w.result:
+			return g.process, g.err
+		case <-ctx.Done():
+			return nil, p.abandon(w, ctx.Err())
+		case <-long.C:
+			p.logBusy()
+			if kind == protocol.KindCall {
+				return nil, p.abandon(w, context.DeadlineExceeded)
+			}
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -73,47 +72,22 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestStarved checks which errors say that there was no worker: those of calls that had less time than they had waited for one.
-func TestStarved(t *testing.T) {
-	for name, c := range map[string]struct {
-		kind        engines.Kind
-		waited, ran time.Duration
-		want        bool
-	}{
-		"late":          {engines.Timeout, 2, 1, true},
-		"in time":       {engines.Timeout, 1, 2, false},
-		"another error": {engines.Failed, 2, 1, false},
-	} {
-		if got := starved(&engines.Error{Kind: c.kind}, c.waited, c.ran); errors.Is(got, engines.ErrNoWorker) != c.want || got.Kind != c.kind {
-			t.Errorf("%s: %#v, want one that is ErrNoWorker: %t", name, got, c.want)
-		}
-	}
-	if starved(nil, 2, 1) != nil {
-		t.Error("success is no error")
-	}
-}
-
 func TestEffects(t *testing.T) {
 	timeout, failed := &engines.Error{Kind: engines.Timeout}, &engines.Error{Kind: engines.Failed}
-	exhausted := &engines.Error{Kind: engines.Exhausted}
+	exhausted, busy := &engines.Error{Kind: engines.Exhausted}, &engines.Error{Kind: engines.Busy}
 	cases := map[string]struct {
 		reason string
 		got    effect
 		want   effect
 	}{
-		"killed":         {"the object has cost a worker", callEffect(fatal, failed, false, 0, 1), effect{answered, fatal, failed}},
-		"fails":          {"a script that throws costs nothing", callEffect(answered, failed, false, 0, 1), effect{answered, answered, failed}},
-		"interrupted":    {"a call that took all of its time", callEffect(answered, timeout, false, 1, 2), effect{answered, fatal, timeout}},
-		"late":           {"one that had less time than it waited for a worker", callEffect(answered, timeout, false, 2, 1), effect{answered, inconclusive, timeout}},
-		"killed late":    {"the same, of one that could not be interrupted", callEffect(fatal, timeout, false, 2, 1), effect{answered, inconclusive, timeout}},
-		"memory":         {"a worker near its memory limit is replaced", callEffect(answered, exhausted, true, 0, 1), effect{answered, fatal, exhausted}},
-		"other limit":    {"that of the response does not cost a worker", callEffect(answered, exhausted, false, 0, 1), effect{answered, answered, exhausted}},
-		"given up":       {"a canceled call says nothing", callEffect(inconclusive, failed, false, 0, 1), effect{answered, inconclusive, failed}},
-		"success":        {"an answer", callEffect(answered, nil, false, 0, 1), effect{answered, answered, nil}},
-		"load":           {"a program that kills its worker", loadEffect(fatal, failed, 0, 1), effect{fatal, inconclusive, failed}},
-		"load late":      {"one that had little time to load", loadEffect(fatal, timeout, 2, 1), effect{inconclusive, inconclusive, timeout}},
-		"load in time":   {"one that had enough", loadEffect(fatal, timeout, 1, 2), effect{fatal, inconclusive, timeout}},
-		"load of no use": {"a program that does not compile", loadEffect(answered, failed, 0, 1), effect{answered, inconclusive, failed}},
+		"killed":      {"the object has cost a worker", callEffect(fatal, failed, false), effect{answered, fatal, failed}},
+		"fails":       {"a script that throws costs nothing", callEffect(answered, failed, false), effect{answered, answered, failed}},
+		"interrupted": {"a call that took all of its time", callEffect(answered, timeout, false), effect{answered, fatal, timeout}},
+		"starved":     {"one whose worker was killed, but has had no time, says nothing", callEffect(inconclusive, busy, false), effect{answered, inconclusive, busy}},
+		"memory":      {"a worker near its memory limit is replaced", callEffect(answered, exhausted, true), effect{answered, fatal, exhausted}},
+		"other limit": {"that of the response does not cost a worker", callEffect(answered, exhausted, false), effect{answered, answered, exhausted}},
+		"given up":    {"a canceled call says nothing", callEffect(inconclusive, failed, false), effect{answered, inconclusive, failed}},
+		"success":     {"an answer", callEffect(answered, nil, false), effect{answered, answered, nil}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

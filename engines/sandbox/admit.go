@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
@@ -50,29 +49,13 @@ func (p *Pool) admit(ctx context.Context, prog *program, t task) (flow, func(eff
 	return own, func(e effect) { finish(e); p.probation.leave(t.owner) }, nil
 }
 
-// loadEffect returns the effect of a load that ended with o and err, after it had waited for a worker and
-// then run for so long.
-func loadEffect(o outcome, err *engines.Error, waited, ran time.Duration) effect {
-	if o == fatal && isLate(err, waited, ran) {
-		o = inconclusive
-	}
-	return effect{load: o, err: err}
-}
-
-// callEffect is loadEffect for a call of a program that is loaded. A call also costs a worker if it is
+// callEffect returns the effect of a call of a program that is loaded. It also costs a worker if it is
 // interrupted at its deadline, or uses so much memory that the worker must be replaced.
-func callEffect(o outcome, err *engines.Error, nearLimit bool, waited, ran time.Duration) effect {
+func callEffect(o outcome, err *engines.Error, nearLimit bool) effect {
 	switch {
 	case o == inconclusive || err == nil:
-	case isLate(err, waited, ran):
-		o = inconclusive
 	case err.Kind == engines.Timeout, err.Kind == engines.Exhausted && nearLimit:
 		o = fatal
 	}
 	return effect{load: answered, call: o, err: err}
-}
-
-// isLate reports whether a question took too long, but waited for a worker for most of the time.
-func isLate(err *engines.Error, waited, ran time.Duration) bool {
-	return err != nil && err.Kind == engines.Timeout && ran < waited
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/owntime"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
@@ -21,13 +22,13 @@ var errUnreadable = errors.New("the worker can't read what it is asked")
 // maxReusedBuffer is the largest buffer that is kept for the next question.
 const maxReusedBuffer = 1 << 20
 
-// load sends a program to the worker.
-func (w *process) load(ctx context.Context, prog *program) (protocol.Answer, outcome, error) {
+// load sends a program to the worker, which has limit of its own time to load it.
+func (w *process) load(ctx context.Context, prog *program, limit time.Duration) (protocol.Answer, outcome, error) {
 	load := protocol.Load{Evict: w.programs.evict(&w.texts), Engine: prog.engine, Hook: prog.hook, Script: prog.script}
 	var texts map[string]*cachedText
 	load.Files, texts = w.texts.share(prog, func(c content) bool { return prog.pool.isChecked(prog, c) })
 	load.EvictTexts = w.texts.evict()
-	answer, o, err := w.ask(ctx, protocol.KindLoad, prog, load.Append)
+	answer, o, err := w.ask(ctx, protocol.KindLoad, prog, limit, load.Append)
 	if err == nil {
 		prog.setUsed(answer.Files)
 		prog.pool.setChecked(prog, answer.Files)
@@ -48,30 +49,29 @@ func (w *process) keepTexts(prog *program, texts map[string]*cachedText, loaded 
 	}
 }
 
-// call sends a call of a program that the worker has. If resendObjects is set, objects that the worker
-// has are sent again.
-func (w *process) call(ctx context.Context, prog *program, call engines.Call, resendObjects bool) (protocol.Answer, outcome, error) {
+// call sends the call of a task, whose program the worker has.
+func (w *process) call(ctx context.Context, prog *program, t task) (protocol.Answer, outcome, error) {
 	w.programs.use(prog.name)
 	w.objects.evict()
-	return w.ask(ctx, protocol.KindCall, prog, func(e *wire.Encoder) {
+	return w.ask(ctx, protocol.KindCall, prog, t.limit, func(e *wire.Encoder) {
 		e.Max = len(e.Bytes()) + protocol.MaxRequestBytes
-		if !resendObjects {
+		if !t.resendObjects {
 			e.Share = w.objects.share
 		}
-		protocol.Call{Evict: w.objects.evicted, Call: call}.Append(e)
+		protocol.Call{Evict: w.objects.evicted, Call: t.call}.Append(e)
 	})
 }
 
-// ask sends one question and waits for its answer, or for the worker's exit, which comes soon after ctx
-// is over. The error is errNotSent, errUnreadable or an *engines.Error.
-func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func(*wire.Encoder)) (protocol.Answer, outcome, error) {
-	began := time.Now()
-	deadline, _ := ctx.Deadline()
+// ask sends one question and waits for its answer, or for the worker's exit, which comes soon after the worker has had limit for itself, or
+// ctx is over. The error is errNotSent, errUnreadable or an *engines.Error.
+func (w *process) ask(
+	ctx context.Context, kind uint64, prog *program, limit time.Duration, rest func(*wire.Encoder),
+) (protocol.Answer, outcome, error) {
 	w.questions.Add(1)
 	w.number = rand.Uint64() // A worker can't know it, and answer, before it is asked.
 	w.budget = prog.memory
 	e := wire.NewEncoder(wire.Begin(w.buffer))
-	protocol.Question{Kind: kind, Number: w.number, Timeout: time.Until(deadline), Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
+	protocol.Question{Kind: kind, Number: w.number, Timeout: limit, Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
 	if rest(e); e.Err() != nil {
 		w.objects.rollback()
 		return protocol.Answer{}, inconclusive, encodeError(e.Err())
@@ -81,8 +81,8 @@ func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func
 		w.buffer = frame
 	}
 	w.stderr.reset()
-	stop := w.killAfter(time.Until(deadline)+w.grace, reasonDeadline)
-	defer stop()
+	deadline := w.killAtDeadline(limit+w.grace, reasonDeadline)
+	defer deadline.Stop()
 	if !w.send(frame) {
 		w.kill(reasonCrash)
 		return protocol.Answer{}, inconclusive, errNotSent
@@ -90,11 +90,11 @@ func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func
 	if kind == protocol.KindCall {
 		w.objects.commit()
 	}
-	payload := w.receive(ctx, stop)
+	payload := w.receive(ctx, deadline)
 	if payload == nil {
 		exit := w.exit
-		exit.cached = w.cachedBytes()
-		return protocol.Answer{}, exit.outcome(), exit.err(time.Since(began), prog.memory)
+		exit.cached, exit.limit = w.cachedBytes(), limit
+		return protocol.Answer{}, exit.outcome(), exit.err(prog.memory)
 	}
 	return w.decodeAnswer(payload)
 }
@@ -109,7 +109,7 @@ func (w *process) send(frame []byte) bool {
 }
 
 // receive returns the next answer, or nil once the worker has exited.
-func (w *process) receive(ctx context.Context, stop func()) []byte {
+func (w *process) receive(ctx context.Context, deadline *owntime.Limit) []byte {
 	done := ctx.Done()
 	for {
 		select {
@@ -125,9 +125,10 @@ func (w *process) receive(ctx context.Context, stop func()) []byte {
 		case <-done:
 			done = nil
 			if errors.Is(ctx.Err(), context.Canceled) {
-				stop()
 				defer w.killAfter(w.grace, reasonCanceled)()
 				w.sendCancel()
+			} else { // The worker answers by itself if all of the time was its own.
+				defer time.AfterFunc(w.grace, deadline.Expire).Stop()
 			}
 		}
 	}

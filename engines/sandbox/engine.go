@@ -18,7 +18,7 @@ const (
 	defaultMemory = 256 << 20
 	minMemory     = 64 << 20
 	maxMemory     = 1 << 30
-	// defaultTimeout bounds a question whose context has no deadline.
+	// defaultTimeout is how much time of its own a worker has for a question whose context has no limit.
 	defaultTimeout = 30 * time.Second
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/owntime"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 )
 
@@ -41,8 +42,17 @@ type workerExit struct {
 	// stderr is the beginning of its standard error, and dropped how many bytes of it were not kept.
 	stderr  string
 	dropped int64
-	// grown is how much memory it had gained when the host killed it, and cached what of that was not its script's.
+	// deadline is how its time was over, if the host killed it for that, and limit how much of its own it had for the question.
+	deadline owntime.End
+	limit    time.Duration
+	// grown is how much memory it had gained then, and cached what of that was not its script's.
 	grown, cached int64
+}
+
+// isStarved reports whether the worker was killed, but has not had the time that its question may take: the machine is busy. One that has
+// stopped itself is not starved.
+func (d workerExit) isStarved() bool {
+	return d.killReason == reasonDeadline && d.deadline.Own < d.limit && !d.deadline.Stopped
 }
 
 // isUnexpected reports whether the worker exited by itself, or was killed because it broke the protocol. If
@@ -66,17 +76,20 @@ func (d workerExit) reason() string {
 	}
 }
 
-// err returns the error of the question that was being answered, which had run for took with that memory
-// limit.
-func (d workerExit) err(took time.Duration, memory int64) *engines.Error {
+// err returns the error of the question that was being answered with that memory limit.
+func (d workerExit) err(memory int64) *engines.Error {
 	switch d.reason() {
 	case reasonDeadline:
+		took := d.deadline.Own.Round(time.Millisecond)
+		if d.isStarved() {
+			return busyError("the script worker had %v of a processor in %v: the host needs more CPU", took, d.deadline.Elapsed.Round(time.Second))
+		}
 		if d.grown-d.cached > memory/4*3 { // Collecting garbage took the time: what the script holds is the cause.
 			return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("%s: it held about %dMi after %v, when its worker was killed",
-				protocol.MemoryLimitMessage(memory), (d.grown-d.cached)>>20, took.Round(time.Millisecond))}
+				protocol.MemoryLimitMessage(memory), (d.grown-d.cached)>>20, took)}
 		}
 		return &engines.Error{Kind: engines.Timeout, Err: context.DeadlineExceeded, Message: fmt.Sprintf(
-			"did not answer within %v, and could not be interrupted: its worker was killed after its deadline", took.Round(time.Millisecond))}
+			"did not answer within %v, and could not be interrupted: its worker was killed after its deadline", took)}
 	case reasonCanceled:
 		return &engines.Error{Kind: engines.Failed, Err: context.Canceled, Message: "the call was canceled"}
 	case reasonMemory:
@@ -92,8 +105,8 @@ func (d workerExit) err(took time.Duration, memory int64) *engines.Error {
 
 // outcome returns what the exit says about the program that was running.
 func (d workerExit) outcome() outcome {
-	switch d.killReason {
-	case reasonCanceled, reasonClosed:
+	switch {
+	case d.killReason == reasonCanceled, d.killReason == reasonClosed, d.isStarved():
 		return inconclusive
 	default:
 		return fatal

@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/owntime"
 )
 
 func TestExitReason(t *testing.T) {
@@ -49,10 +51,35 @@ func TestDeadlineWithMuchMemory(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			c.exit.killReason = reasonDeadline
-			got := c.exit.err(2500*time.Millisecond, limit)
+			c.exit.killReason, c.exit.deadline = reasonDeadline, owntime.End{Own: 2500 * time.Millisecond}
+			got := c.exit.err(limit)
 			if got.Kind != c.kind || !strings.HasPrefix(got.Message, c.want) {
 				t.Errorf("%s: %s, want %s: %s", got.Kind.Reason(), got.Message, c.kind.Reason(), c.want)
+			}
+		})
+	}
+}
+
+// TestStarved has the ends of workers that were killed at their deadline: one that has had no time says nothing about its program.
+func TestStarved(t *testing.T) {
+	const limit, memory = 2 * time.Second, 256 << 20
+	cases := map[string]struct {
+		reason string
+		exit   workerExit
+		kind   engines.Kind
+		want   outcome
+	}{
+		"late":      {"it had its time", workerExit{deadline: owntime.End{Own: limit, Elapsed: time.Minute}}, engines.Timeout, fatal},
+		"starved":   {"the machine had no time for it", workerExit{deadline: owntime.End{Own: limit / 2, Elapsed: time.Minute}}, engines.Busy, inconclusive},
+		"stopped":   {"it may have stopped itself", workerExit{deadline: owntime.End{Elapsed: time.Minute, Stopped: true}}, engines.Timeout, fatal},
+		"exhausted": {"what it holds is the cause", workerExit{deadline: owntime.End{Own: limit}, grown: memory}, engines.Exhausted, fatal},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.exit.killReason, c.exit.limit = reasonDeadline, limit
+			err := c.exit.err(memory)
+			if err.Kind != c.kind || c.exit.outcome() != c.want || errors.Is(err, engines.ErrNoWorker) != (c.kind == engines.Busy) {
+				t.Errorf("%s: %s: %s, outcome %d, want %s and %d", c.reason, err.Kind.Reason(), err.Message, c.exit.outcome(), c.kind.Reason(), c.want)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func TestHostileScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience[c.kind])
+			ctx, cancel := engines.WithTimeout(t.Context(), patience[c.kind])
 			defer cancel()
 			_, err = program.Run(ctx, request(nil))
 			wantError(t, err, c.kind, c.message)

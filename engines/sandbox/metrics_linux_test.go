@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -58,7 +57,7 @@ func TestMetrics(t *testing.T) {
 		if result == "HookTimedOut" {
 			patience = 500 * time.Millisecond
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := engines.WithTimeout(t.Context(), patience)
 		_, _ = program.Run(ctx, request(nil)) // Only the metrics are checked.
 		cancel()
 	}

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -82,10 +83,11 @@ func TestFair(t *testing.T) {
 	group.Wait()
 }
 
-// TestNoFreeWorker has a call wait for a worker until its deadline.
+// TestNoFreeWorker has a call wait for a worker for as long as that may take, with a timeout that is shorter: that is for the time in which
+// it runs.
 func TestNoFreeWorker(t *testing.T) {
-	pool := newPool(t, sandbox.Config{Workers: 1, Grace: 10 * time.Millisecond})
-	hanging := probed(t, pool, "hang")
+	pool := newPool(t, sandbox.Config{Workers: 1, MaxWait: 100 * time.Millisecond})
+	hanging, echo := probed(t, pool, "hang"), compiled(t, pool, alive)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for owner := range 2 {
@@ -96,10 +98,18 @@ func TestNoFreeWorker(t *testing.T) {
 		})
 	}
 	eventually(t, "both workers are busy", func() bool {
-		within, done := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		within, done := engines.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer done()
-		_, err := hanging.Run(within, request(nil))
-		return engines.KindOf(err) == engines.Timeout && strings.Contains(err.Error(), "no script worker was free before the deadline")
+		began := time.Now()
+		_, err := echo.Run(within, request(nil))
+		var e *engines.Error
+		if !errors.As(err, &e) || e.Kind != engines.Busy {
+			return false
+		}
+		if !errors.Is(err, engines.ErrNoWorker) || e.RetryAfter <= 0 || time.Since(began) < 100*time.Millisecond {
+			t.Errorf("after %v: %#v, want one that waited, and asks to come back", time.Since(began), e)
+		}
+		return true
 	})
 	cancel()
 	group.Wait()

@@ -81,7 +81,7 @@ func TestInterruptedCalls(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Now: newClock().get})
 	program := compiled(t, pool, `export function sync({value}) { while (value); return 'alive' }`)
 	call := func(value any) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := engines.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, err := program.Run(ctx, about(value, "a", "slow"))
 		return err
@@ -107,7 +107,7 @@ func TestProbation(t *testing.T) {
 			}
 			for id := range 4 {
 				eventually(t, "it costs a worker", func() bool {
-					ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+					ctx, cancel := engines.WithTimeout(t.Context(), 300*time.Millisecond)
 					defer cancel()
 					return engines.KindOf(hang(ctx, id)) == engines.Timeout
 				})
@@ -142,7 +142,7 @@ func TestCallsAboutOneObject(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 4, Grace: 10 * time.Millisecond})
 	program := probed(t, pool, "hang if true")
 	eventually(t, "it costs a worker", func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := engines.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, err := program.Run(ctx, about(true, "a", "1"))
 		return engines.KindOf(err) == engines.Timeout

@@ -11,13 +11,19 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
+	"github.com/libretto-k8s/libretto/engines/sandbox/owntime"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 )
 
-// startTimeout bounds the start of a worker.
-const startTimeout = 10 * time.Second
+const (
+	// startTimeout bounds the start of a worker, in time of its own.
+	startTimeout = 10 * time.Second
+	// minOuter and outerFactor say how long a question may take by the wall in all, with what the worker waits for a processor: a fair share
+	// of a machine with a load of 30 for each processor suffices. A worker that sleeps has used up its own time long before.
+	minOuter, outerFactor = time.Minute, 30
+)
 
 // process is a worker process, as the host sees it. Only the goroutine that has acquired it calls load
 // and call; kill may be called from any goroutine.
@@ -39,7 +45,8 @@ type process struct {
 
 	mu         sync.Mutex
 	killReason string
-	grown      int64 // How much memory it had gained at its deadline, if it was killed for that.
+	deadline   owntime.End // How its time was over, if it was killed for that.
+	grown      int64       // How much memory it had gained then.
 
 	// questions counts the questions sent.
 	questions atomic.Uint64
@@ -93,8 +100,7 @@ func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, 
 		return nil, protocol.Ready{}, err
 	}
 	go p.monitor(bufio.NewReader(out), stderr)
-	stuck := time.AfterFunc(startTimeout, func() { p.kill(reasonStart) })
-	defer stuck.Stop()
+	defer p.killAtDeadline(startTimeout, reasonStart).Stop()
 	select {
 	case first := <-p.answers:
 		ready, err := protocol.ReadReady(first)
@@ -159,7 +165,8 @@ func (p *process) monitor(out *bufio.Reader, stderr *os.File) {
 	_ = p.command.Wait()         // The status is in ProcessState.
 	// A child process of the worker may hold stderr open. It must not block this.
 	_ = stderr.SetReadDeadline(time.Now().Add(time.Second))
-	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String(), grown: p.grownAtDeadline()}
+	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String()}
+	p.exit.deadline, p.exit.grown = p.atDeadline()
 	p.exit.stderr, p.exit.dropped = p.stderr.wait()
 	p.stdin.Close()
 	close(p.exited)
@@ -204,17 +211,22 @@ func (p *process) kill(reason string) {
 	_ = p.command.Process.Kill() // Fails only if the process has exited.
 }
 
-// killAfter kills the worker after d unless the returned function is called before. If that function is
-// called too late, the kill may be under way: it then sets the kill reason itself, so that the worker is
-// not reused and the kill does not hit the next call.
-func (p *process) killAfter(d time.Duration, reason string) (stop func()) {
-	timer := time.AfterFunc(d, func() {
+// killAtDeadline kills the worker once it has had so much time of its own, or the returned limit expires, unless that is stopped before.
+func (p *process) killAtDeadline(limit time.Duration, reason string) *owntime.Limit {
+	return owntime.Start(p.command.Process.Pid, limit, max(minOuter, outerFactor*limit), func(end owntime.End) {
 		grown := p.usage.read().grown
 		p.mu.Lock()
-		p.grown = grown
+		p.deadline, p.grown = end, grown
 		p.mu.Unlock()
 		p.kill(reason)
 	})
+}
+
+// killAfter kills the worker after d by the wall unless the returned function is called before. If that function is
+// called too late, the kill may be under way: it then sets the kill reason itself, so that the worker is
+// not reused and the kill does not hit the next call.
+func (p *process) killAfter(d time.Duration, reason string) (stop func()) {
+	timer := time.AfterFunc(d, func() { p.kill(reason) })
 	return sync.OnceFunc(func() {
 		if !timer.Stop() {
 			p.kill(reason)
@@ -233,10 +245,11 @@ func (p *process) finalKillReason() string {
 	return p.killReason
 }
 
-func (p *process) grownAtDeadline() int64 {
+// atDeadline returns how the worker's time was over, and how much memory it had gained then.
+func (p *process) atDeadline() (end owntime.End, grown int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.grown
+	return p.deadline, p.grown
 }
 
 // pendingKill returns why the worker is being killed, or "".

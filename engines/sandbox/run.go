@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -14,6 +15,8 @@ type task struct {
 	owner string
 	kind  uint64
 	call  engines.Call
+	// limit is how much time of its own a worker has for it, and for loading the program before if it must.
+	limit time.Duration
 	// resendObjects sends objects again that the worker has.
 	resendObjects bool
 }
@@ -24,6 +27,7 @@ const maxAttempts = 3
 // run does the task in a worker unless it is not admitted. Every error is an *engines.Error.
 func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer, error) {
 	began := time.Now()
+	ctx, t.limit = timeoutOf(ctx)
 	if ctx.Err() != nil {
 		return protocol.Answer{}, engines.Ended(ctx)
 	}
@@ -32,15 +36,28 @@ func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer,
 		p.config.Metrics.observeCall(prog.engine, "parked", 0)
 		return protocol.Answer{}, refused
 	}
-	ctx, release := context.WithTimeout(ctx, defaultTimeout)
-	defer release()
 	answer, did := p.runWithRetry(ctx, prog, t, f)
 	finish(did)
+	if did.err != nil && did.err.Kind == engines.Busy && t.call.Background {
+		did.err.RetryAfter = 0 // It is not made for a parent, which is synced again.
+	}
 	p.config.Metrics.observeCall(prog.engine, result(did.err), time.Since(began))
 	if did.err != nil {
 		return answer, did.err
 	}
 	return answer, nil
+}
+
+// timeoutOf returns how much time of its own a worker has for a question, and the context in which the question is asked. A deadline that
+// is one by the wall holds in both ways.
+func timeoutOf(ctx context.Context) (context.Context, time.Duration) {
+	if unlimited, limit := engines.TimeoutOf(ctx); limit > 0 {
+		return unlimited, limit
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		return ctx, max(time.Until(deadline), 0)
+	}
+	return ctx, defaultTimeout
 }
 
 func result(err *engines.Error) string {
@@ -52,15 +69,14 @@ func result(err *engines.Error) string {
 
 // runWithRetry does the task in one worker after another, until one was alive to receive it.
 func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, f flow) (protocol.Answer, effect) {
-	began := time.Now()
 	var last error
 	preferred := p.preferredSlot(t.call.Seed)
 	for range maxAttempts {
-		worker, err := p.acquire(ctx, f, prog, preferred)
+		worker, err := p.acquire(ctx, f, prog, t.kind, preferred)
 		if err != nil {
 			return protocol.Answer{}, effect{err: acquireError(ctx, err)}
 		}
-		answer, did, err := p.runOn(ctx, worker, prog, t, f, began)
+		answer, did, err := p.runOn(ctx, worker, prog, t, f)
 		if !errors.Is(err, errNotSent) && !errors.Is(err, errUnreadable) {
 			return answer, did
 		}
@@ -71,31 +87,17 @@ func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, f flow) 
 	}}
 }
 
-// runOn does the task in that worker and releases it. The task has waited for the worker since began.
-func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task, f flow, began time.Time) (protocol.Answer, effect, error) {
+// runOn does the task in that worker and releases it.
+func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task, f flow) (protocol.Answer, effect, error) {
 	defer p.release(worker, f)
-	start := time.Now()
-	waited := start.Sub(began)
 	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {
-		answer, o, err := worker.load(ctx, prog)
+		answer, o, err := worker.load(ctx, prog, t.limit)
 		if err != nil || t.kind == protocol.KindLoad {
-			ran := time.Since(start)
-			return answer, loadEffect(o, starved(toEngineError(err), waited, ran), waited, ran), err
+			return answer, effect{load: o, err: toEngineError(err)}, err
 		}
 	}
-	answer, o, err := worker.call(ctx, prog, t.call, t.resendObjects)
-	ran := time.Since(start)
-	return answer, callEffect(o, starved(toEngineError(err), waited, ran), answer.NearLimit, waited, ran), err
-}
-
-// starved returns the error of a call, which says so if the call had less time than it had waited for a worker.
-func starved(err *engines.Error, waited, ran time.Duration) *engines.Error {
-	if !isLate(err, waited, ran) {
-		return err
-	}
-	late := *err
-	late.Err = errors.Join(engines.ErrNoWorker, err.Err)
-	return &late
+	answer, o, err := worker.call(ctx, prog, t)
+	return answer, callEffect(o, toEngineError(err), answer.NearLimit), err
 }
 
 // toEngineError returns err as an *engines.Error, or nil for nil.
@@ -113,13 +115,28 @@ func toEngineError(err error) *engines.Error {
 
 // acquireError returns the error of a task that got no worker.
 func acquireError(ctx context.Context, err error) *engines.Error {
-	if ctx.Err() == nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return busyError("no script worker was free: the host needs more CPU, or more workers (--script-workers)")
+	case ctx.Err() != nil:
+		return engines.Ended(ctx)
+	default:
 		return &engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}
 	}
-	e := engines.Ended(ctx)
-	if e.Kind == engines.Timeout {
-		e.Message = "no script worker was free before the deadline: --script-workers sets how many there are"
-		e.Err = errors.Join(engines.ErrNoWorker, e.Err)
+}
+
+// logBusy logs that tasks get no worker, once a minute.
+func (p *Pool) logBusy() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.busyLoggedAt) < time.Minute {
+		return
 	}
-	return e
+	p.busyLoggedAt = time.Now()
+	p.config.Log.Info("calls wait long for a script worker: the host needs more CPU, or more workers (--script-workers)", "waiting", p.queue.len(), "workers", len(p.processes))
+}
+
+// busyError returns the error of a task for which the host had no time. It says nothing about the program.
+func busyError(format string, args ...any) *engines.Error {
+	return &engines.Error{Kind: engines.Busy, RetryAfter: time.Second, Message: fmt.Sprintf(format, args...), Err: context.DeadlineExceeded}
 }

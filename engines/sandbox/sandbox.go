@@ -34,6 +34,9 @@ type Config struct {
 	// Grace is how long after the end of its context a call may still answer before its worker is
 	// killed. It defaults to half a second.
 	Grace time.Duration
+	// MaxWait is how long a call waits for a worker: who makes it has other work to do, and makes it again. A load waits for longer. It
+	// defaults to half a minute.
+	MaxWait time.Duration
 	// IdleTimeout is after how long an idle worker is ended, but for the spare one and the one that was used last. It defaults to five
 	// minutes.
 	IdleTimeout time.Duration
@@ -58,6 +61,9 @@ func (c Config) withDefaults() Config {
 	c.Workers = MaxProcesses(c.Workers) - 1
 	if c.Grace <= 0 {
 		c.Grace = 500 * time.Millisecond
+	}
+	if c.MaxWait <= 0 {
+		c.MaxWait = 30 * time.Second
 	}
 	if c.IdleTimeout <= 0 {
 		c.IdleTimeout = 5 * time.Minute
@@ -103,6 +109,7 @@ type Pool struct {
 	endsIdleLater     bool
 	closed            bool
 	confinementLogged bool
+	busyLoggedAt      time.Time
 	backoff           backoff
 	running           sync.WaitGroup
 }

@@ -101,6 +101,9 @@ func readError(d *wire.Decoder) (*engines.Error, error) {
 	}
 	e.Kind, e.Location.Line, e.Location.Column = engines.Kind(numbers[0]), int(numbers[1]), int(numbers[2])
 	e.RetryAfter = time.Duration(numbers[3])
+	if e.Kind == engines.Busy {
+		e.Kind = engines.Failed // That is for the host to say.
+	}
 	e = e.Bounded() // The worker may send anything.
 	return e, readCause(d, e)
 }

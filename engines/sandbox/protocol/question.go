@@ -10,7 +10,7 @@ import (
 type Question struct {
 	Kind   uint64
 	Number uint64
-	// Timeout is how long the worker has to answer.
+	// Timeout is how much time of its own the worker has to answer.
 	Timeout time.Duration
 	// Memory is how many bytes the worker may use for the answer, beside CachedBytes.
 	Memory int64

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/libretto-k8s/libretto/engines/sandbox/owntime"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
@@ -17,7 +18,7 @@ type question struct {
 	protocol.Question
 	body *wire.Decoder
 	ctx  context.Context
-	// cancel ends ctx, with errMemory or context.Canceled as its cause.
+	// cancel ends ctx, with errMemory or context.Canceled as its cause. At its end that is context.DeadlineExceeded.
 	cancel context.CancelCauseFunc
 }
 
@@ -34,14 +35,14 @@ func parseQuestion(payload []byte) (*question, error) {
 	return q, nil
 }
 
-// start starts the question's timeout.
+// start starts the question's timeout, which is of this process's own time.
 func (q *question) start() {
 	ctx, stop := context.WithCancelCause(context.Background())
-	ctx, release := context.WithTimeout(ctx, q.Timeout)
+	limit := owntime.Start(0, q.Timeout, 0, func(owntime.End) { stop(context.DeadlineExceeded) })
 	q.ctx = ctx
 	q.cancel = func(cause error) {
 		stop(cause)
-		release()
+		limit.Stop()
 	}
 }
 
