@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -188,7 +189,7 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 	if s.skips(CheckDeterministic) || program == nil || s.isWebhook(call.Hook) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeouts[call.Hook])
+	ctx, cancel := engines.WithTimeout(ctx, s.timeouts[call.Hook])
 	defer cancel()
 	again, later := call.Call, time.Duration(0)
 	if s.Passes == nil {

@@ -44,7 +44,7 @@ func (r *runner) callHook(ctx context.Context) error {
 			"definitionPatch: {spec: {hooks: {%s: {script: {parameters: ...}}}}}", r.testCase.Hook)
 	}
 	request := r.hookRequest(plan)
-	ctx, cancel := context.WithTimeout(ctx, definition.CallTimeout(plan.Hooks[i].Hook))
+	ctx, cancel := engines.WithTimeout(ctx, definition.CallTimeout(plan.Hooks[i].Hook))
 	defer cancel()
 	response, err := program.Run(ctx, engines.Call{
 		Request: request, Now: r.clock.Now(), Seed: r.testCase.Name, Owner: plan.Config.Definition, Origin: engines.Origin{ID: r.testCase.Name},

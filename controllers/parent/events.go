@@ -16,10 +16,10 @@ import (
 )
 
 // report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself
-// within a minute.
+// within a minute, or for a host that is busy.
 func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, err error) {
 	switch {
-	case errors.Is(err, controller.ErrLater) && !r.states.isPostponed(key, parent.GetUID()):
+	case errors.Is(err, controller.ErrLater) && (isBusy(err) || !r.states.isPostponed(key, parent.GetUID())):
 	case err != nil:
 		identity := identityOf(causeOf(err).place, err.Error())
 		r.warn(key, parent, problem{reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identity, failure: true})

@@ -117,7 +117,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	if timeout == 0 {
 		timeout = defaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := engines.WithTimeout(ctx, timeout)
 	defer cancel()
 	response, err = program.Run(ctx, engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,

@@ -27,6 +27,7 @@ func TestWithTimeout(t *testing.T) {
 			"A timeout names its length and the field to change.", &engines.Error{Kind: engines.Timeout, Message: "too late"},
 			"too late, which is 2s: see timeout in spec.hooks.sync",
 		},
+		"Busy":    {"It is not the timeout that was too short.", &engines.Error{Kind: engines.Busy, Message: "no worker"}, "no worker"},
 		"Failed":  {"Other errors are not changed.", &engines.Error{Message: "boom"}, "boom"},
 		"Foreign": {"An error from elsewhere is not changed.", errors.New("odd"), "odd"},
 	}

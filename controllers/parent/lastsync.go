@@ -123,7 +123,7 @@ func failsForGood(retry controller.Retry, err error) bool {
 	case controller.Conflict, controller.Waiting, controller.Unavailable:
 		return false
 	default:
-		return !errors.Is(err, engines.ErrNoWorker) && !errors.Is(err, controller.ErrLater)
+		return !errors.Is(err, controller.ErrLater)
 	}
 }
 

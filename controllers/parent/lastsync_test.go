@@ -52,7 +52,7 @@ func TestFailsForGood(t *testing.T) {
 		"refused":       {"What the scripts want is not accepted.", controller.Invalid, errBoom, true},
 		"a conflict":    {"It passes with the next version.", controller.Conflict, errBoom, false},
 		"unavailable":   {"The API server says nothing about scripts.", controller.Unavailable, errBoom, false},
-		"a busy host":   {"It says nothing about scripts.", controller.TimedOut, &engines.Error{Kind: engines.Timeout, Err: engines.ErrNoWorker}, false},
+		"a busy host":   {"It says nothing about scripts.", controller.Waiting, busyHost, false},
 		"too slow":      {"The script itself takes too long.", controller.TimedOut, &engines.Error{Kind: engines.Timeout}, true},
 		"being deleted": {"An object is to go first.", controller.Waiting, controller.ErrLater, false},
 	} {

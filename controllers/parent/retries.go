@@ -115,6 +115,8 @@ func retryOfHook(err *engines.Error, repeatable bool) controller.Retry {
 	switch err.Kind {
 	case engines.Invalid:
 		return controller.Deterministic
+	case engines.Busy:
+		return controller.Waiting
 	case engines.Timeout:
 		return controller.TimedOut
 	case engines.Exhausted:

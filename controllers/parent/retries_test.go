@@ -43,6 +43,7 @@ func TestRetryOf(t *testing.T) {
 			"a webhook may answer differently", hook(engines.Error{Kind: engines.BadResponse}), false, controller.BadResponse,
 		},
 		"TimedOut":  {"the machine may be busy", hook(engines.Error{Kind: engines.Timeout}), true, controller.TimedOut},
+		"Busy":      {"the host has no time for it", hook(engines.Error{Kind: engines.Busy}), true, controller.Waiting},
 		"Exhausted": {"a limit is exceeded again", hook(engines.Error{Kind: engines.Exhausted}), true, controller.Exhausted},
 		"Invalid":   {"a policy may change", invalid, true, controller.Invalid},
 		"Conflict": {

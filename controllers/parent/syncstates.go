@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -66,8 +67,9 @@ type syncState struct {
 	cause     unique.Handle[cause]
 	signature uint64 // of the cause
 	since     time.Time
-	// postponedAt is when the first of the latest syncs ended that all ended with ErrLater, or zero.
+	// postponedAt is when the first of the latest syncs ended that all ended with ErrLater, or zero, and busy whether for a host that is busy.
 	postponedAt time.Time
+	busy        bool
 	counts      counts
 }
 
@@ -165,13 +167,16 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 	state, why, text := Synced, cause{}, ""
 	switch {
 	case o.err != nil && errors.Is(o.err, controller.ErrLater):
-		if s.postponedAt.IsZero() {
-			s.postponedAt = now
+		if busy := isBusy(o.err); s.postponedAt.IsZero() || s.busy != busy {
+			s.postponedAt, s.busy = now, busy
 		}
 		if s.state == Failing || now.Sub(s.postponedAt) < longPostponed {
 			return
 		}
 		state, text, why = Failing, o.err.Error(), causeOf(o.err)
+		if s.busy {
+			state = Waiting
+		}
 	case o.err != nil:
 		s.postponedAt = time.Time{}
 		state, text, why = Failing, o.err.Error(), causeOf(o.err)
@@ -189,6 +194,11 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)
 	}
 	s.counts = s.countsAfter(o)
+}
+
+// isBusy reports whether a sync ended early because the host is busy, which is no failure of the parent however long it lasts.
+func isBusy(err error) bool {
+	return errors.Is(err, controller.ErrLater) && errors.Is(err, engines.ErrNoWorker)
 }
 
 // countsAfter returns what the parent adds to the sums.

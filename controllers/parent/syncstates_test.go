@@ -29,6 +29,9 @@ func thrown(line int, message string) error {
 	return variant.HookError("sync", &engines.Error{Location: engines.Location{File: "sync.js", Line: line, Column: 7}, Message: message})
 }
 
+// busyHost is the error of a sync for which the host had no worker.
+var busyHost = variant.HookError("sync", &engines.Error{Kind: engines.Busy, Message: "no script worker was free", RetryAfter: time.Second})
+
 // TestSyncStates goes through the life of parents, and compares what is counted after each step.
 func TestSyncStates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
@@ -67,6 +70,11 @@ func TestSyncStates(t *testing.T) {
 		{"a lasting conflict", pass("a", outcome{err: later}), false, 2, 0, 0, 1},
 		{"is none within a minute", silently(func() { clock.Step(longPostponed) }), false, 2, 0, 0, 1},
 		{"and a failure after it", pass("a", outcome{err: later}), true, 1, 1, 0, 1},
+		{"a host that is busy", pass("c", outcome{err: busyHost}), false, 1, 1, 0, 1},
+		{"for longer than a minute", silently(func() { clock.Step(longPostponed) }), false, 1, 1, 0, 1},
+		{"has parents wait, and not fail", pass("c", outcome{err: busyHost}), true, 1, 1, 1, 0},
+		{"a conflict after it says nothing for a minute", pass("c", outcome{err: later}), false, 1, 1, 1, 0},
+		{"a parent comes again", silently(func() { s.forget(thingKey("c")); s.add(thingKey("c"), "other") }), false, 1, 1, 0, 1},
 		{"an edit of the definition keeps what is known", silently(func() { s.begin([]controller.Key{thingKey("a"), thingKey("c")}); parents = 2 }), false, 0, 1, 0, 1},
 		{"and drops parents that it has no more", silently(func() { s.begin([]controller.Key{thingKey("c")}); parents = 1 }), false, 0, 0, 0, 1},
 	} {

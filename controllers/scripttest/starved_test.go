@@ -15,7 +15,7 @@ type busyEngine struct {
 	when string
 }
 
-var noWorker = &engines.Error{Kind: engines.Timeout, Message: "no script worker was free", Err: engines.ErrNoWorker}
+var noWorker = &engines.Error{Kind: engines.Busy, Message: "no script worker was free"}
 
 func (e busyEngine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
 	if e.when == "compiled" && src.Hook == engines.HookTest {

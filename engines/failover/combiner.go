@@ -116,11 +116,11 @@ func (c counters) beginFallback() {
 	}
 }
 
-// fallbackReasons returns the reasons for which fallbacks are asked.
+// fallbackReasons returns the reasons for which fallbacks are asked, but that the host is busy, which most never are.
 func fallbackReasons() []string {
 	reasons := []string{notLoaded}
 	for _, kind := range engines.Kinds {
-		if fallsBack(kind) {
+		if fallsBack(kind) && kind != engines.Busy {
 			reasons = append(reasons, kind.Reason())
 		}
 	}

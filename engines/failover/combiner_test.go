@@ -67,6 +67,7 @@ func TestFallback(t *testing.T) {
 		"not loaded":     {reason: "the webhook answers", second: timed(good), want: "webhook", counted: notLoaded},
 		"too long":       {reason: "the webhook has its own time", first: endless, second: timed(good), want: "webhook", counted: "HookTimedOut"},
 		"over a limit":   {reason: "the webhook answers", first: timed(fails(engines.Exhausted)), second: timed(good), want: "webhook", counted: "HookLimitExceeded"},
+		"no worker":      {reason: "the webhook answers, and the script is not to blame", first: timed(fails(engines.Busy)), second: timed(good), want: "webhook", counted: "HostBusy"},
 		"throws":         {reason: "that is the script's answer", first: timed(fails(engines.Failed)), second: timed(good), err: "boom"},
 		"no answer":      {reason: "that is the script's answer", first: timed(fails(engines.BadResponse)), second: timed(good), err: "boom"},
 		"both too long":  {reason: "both are told", first: endless, second: endless, err: "deadline; it was asked in place of the script: did not answer", counted: "HookTimedOut"},

@@ -211,7 +211,7 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	ctx, cancel := engines.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
 		Hook: engines.HookTest, Owner: f.options.Owner, TrustDomain: f.options.TrustDomain,
@@ -237,13 +237,14 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 
 // call calls the program within a limit of time, which begins when it is its turn.
 func (f *testFile) call(ctx context.Context, subject string, limit time.Duration, request map[string]any) (engines.Response, error) {
+	ctx, _ = engines.TimeoutOf(ctx) // The limit is another one than that of the load.
 	select {
 	case f.options.Slots <- struct{}{}:
 		defer func() { <-f.options.Slots }()
 	case <-ctx.Done():
 		return engines.Response{}, engines.Ended(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := engines.WithTimeout(ctx, limit)
 	defer cancel()
 	response, err := f.program.Run(ctx, engines.Call{
 		Request: request, Now: controllertest.DefaultNow, Seed: f.entry, Owner: f.options.Owner, Background: f.options.Background,

@@ -79,8 +79,7 @@ const maxAttempts = 3
 
 // Run runs the program, unless a call before has shown that it takes too long. Calls are made one after another, each with all of its time.
 func (b background) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	deadline, _ := ctx.Deadline() // A pass sets one.
-	timeout := time.Until(deadline)
+	_, timeout := engines.TimeoutOf(ctx) // A pass sets one.
 	b.calls.turn <- struct{}{}
 	defer func() { <-b.calls.turn }()
 	switch {
@@ -107,8 +106,10 @@ func (b background) run(ctx context.Context, call engines.Call, timeout time.Dur
 	if !b.patient {
 		return b.Program.Run(ctx, call)
 	}
+	bounded, release := context.WithDeadline(b.calls.ctx, b.calls.until.Add(timeout)) // Also if the host is busy.
+	defer release()
 	for n := 1; ; n++ {
-		ctx, cancel := context.WithTimeout(b.calls.ctx, timeout)
+		ctx, cancel := engines.WithTimeout(bounded, timeout)
 		response, err := b.Program.Run(ctx, call)
 		cancel()
 		if n == maxAttempts || !errors.Is(err, engines.ErrNoWorker) || !time.Now().Before(b.calls.until) {

@@ -224,7 +224,7 @@ func TestPreview(t *testing.T) {
 		return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
 	}
 	busy := func(engines.Call) (any, error) {
-		return nil, &engines.Error{Kind: engines.Timeout, Message: "no worker was free", Err: engines.ErrNoWorker}
+		return nil, &engines.Error{Kind: engines.Busy, Message: "no worker was free"}
 	}
 	deleting := func(o *unstructured.Unstructured) {
 		if o.GetKind() == "Box" {
@@ -294,7 +294,7 @@ func TestPreview(t *testing.T) {
 			reason: "A host that is busy says nothing about the scripts.",
 			next:   one().with("sync", busy),
 			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
-				"HookTimedOut: sync hook: no worker was free, which is 2s: see timeout in spec.hooks.sync"},
+				"HostBusy: sync hook: no worker was free"},
 		},
 		"a sample": {
 			reason: "What is told says of how many.",
@@ -427,7 +427,7 @@ func TestNoWorkerAtFirst(t *testing.T) {
 	answer := next["sync"].(hook).answer
 	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
 		if busy--; busy >= 0 {
-			return nil, &engines.Error{Kind: engines.Timeout, Message: "no worker was free", Err: engines.ErrNoWorker}
+			return nil, &engines.Error{Kind: engines.Busy, Message: "no worker was free"}
 		}
 		return answer(call)
 	}), 100)

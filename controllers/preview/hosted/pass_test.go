@@ -50,7 +50,7 @@ func TestWaitsWithoutLosingTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 10 * time.Second
 		c := newCalls(t.Context(), time.Now().Add(time.Hour))
-		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		ctx, cancel := engines.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		var until time.Time
 		called := make(chan error, 1)
