@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,13 +12,15 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// compileTimeout is how long all hooks of a tree may take together.
-const compileTimeout = 10 * time.Second
+const (
+	// compileTimeout is how long the load of a hook may take, of its own time: see engines.WithTimeout.
+	compileTimeout = 10 * time.Second
+	// abandonAfter is when an engine that does not stop is left behind.
+	abandonAfter = 10 * time.Minute
+)
 
 // compile makes the programs of all hooks, or returns the problems of all that did not compile.
 func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *moduleTree) (map[string]engines.Program, []Problem) {
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
 	programs := map[string]engines.Program{}
 	var problems []Problem
 	for _, name := range spec.hookNames() {
@@ -74,8 +77,8 @@ func engineFor(registry *engines.Registry, name, path string) (engines.Engine, e
 	return registry.ByName(name)
 }
 
-// compileWithDeadline compiles for as long as ctx lasts. The result of an engine that does
-// not stop by then is ignored, so that the next edit is not delayed.
+// compileWithDeadline compiles, again for as long as the host is busy. The result of an engine that does not stop when ctx ends is ignored,
+// so that the next edit is not delayed.
 func compileWithDeadline(ctx context.Context, engine engines.Engine, source engines.Source) (engines.Program, error) {
 	type outcome struct {
 		program engines.Program
@@ -83,20 +86,34 @@ func compileWithDeadline(ctx context.Context, engine engines.Engine, source engi
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		program, err := compileRecovering(ctx, engine, source)
-		done <- outcome{program, err}
+		for {
+			program, err := compileRecovering(ctx, engine, source)
+			if !errors.Is(err, engines.ErrNoWorker) || ctx.Err() != nil {
+				done <- outcome{program, err}
+				return
+			}
+		}
 	}()
 	select {
 	case o := <-done:
-		return o.program, o.err
+		return o.program, lateError(source, o.err)
 	case <-ctx.Done():
-		return nil, &engines.Error{
-			Kind:     engines.Timeout,
-			Location: engines.Location{File: source.Script.Path},
-			Message:  fmt.Sprintf("did not load within %s: it is tried again every %s", compileTimeout, retryAfter),
-			Err:      ctx.Err(),
-		}
+		return nil, engines.Ended(ctx)
+	case <-time.After(abandonAfter):
+		return nil, lateError(source, &engines.Error{Kind: engines.Timeout})
 	}
+}
+
+// lateError returns err, which says how long a load may take if it has taken longer.
+func lateError(source engines.Source, err error) error {
+	var e *engines.Error
+	if !errors.As(err, &e) || e.Kind != engines.Timeout || errors.Is(e, engines.ErrBackoff) {
+		return err
+	}
+	late := *e
+	late.Location.File = cmp.Or(late.Location.File, source.Script.Path)
+	late.Message = fmt.Sprintf("did not load within %s: it is tried again every %s", compileTimeout, retryAfter)
+	return &late
 }
 
 // compileRecovering turns an engine's panic into an error: a script must not stop the host.
@@ -106,6 +123,8 @@ func compileRecovering(ctx context.Context, engine engines.Engine, source engine
 			program, err = nil, engines.InvalidError(engines.Location{File: source.Script.Path}, "the engine panicked on it: %v", cause)
 		}
 	}()
+	ctx, cancel := engines.WithTimeout(ctx, compileTimeout)
+	defer cancel()
 	return engine.Compile(ctx, source)
 }
 

@@ -53,6 +53,12 @@ func (e *fakeEngine) Compile(ctx context.Context, source engines.Source) (engine
 		<-time.After(time.Second)
 	case text == "deaf":
 		<-e.deaf
+	case text == "starved" && e.compiled.Load() <= 3:
+		<-time.After(time.Second)
+		return nil, &engines.Error{Kind: engines.Busy, Message: "no worker was free"}
+	case text == "late":
+		<-ctx.Done()
+		return nil, &engines.Error{Kind: engines.Timeout, Location: engines.Location{File: entry, Line: 3}, Message: "late"}
 	case text == "busy" && e.compiled.Load() == 1:
 		return nil, &engines.Error{Kind: engines.Failed, Message: "no worker is free"}
 	}

@@ -11,8 +11,6 @@ import (
 // Imports returns the files of a compiled tree that its hooks consist of, with all that they import, and those that further consist of,
 // which are paths of the tree. Inline scripts are not among them.
 func Imports(ctx context.Context, registry *engines.Registry, spec Spec, compiled *Compiled, further []string) (map[string]bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
 	used := map[string]bool{}
 	for _, name := range spec.hookNames() {
 		hook := spec.Hooks[name]
@@ -44,6 +42,8 @@ func addImports(ctx context.Context, registry *engines.Registry, files engines.F
 	if err != nil {
 		return err
 	}
+	ctx, cancel := engines.WithTimeout(ctx, compileTimeout)
+	defer cancel()
 	response, err := program.Run(ctx, engines.Call{Now: time.Unix(0, 0)})
 	if err != nil {
 		return err

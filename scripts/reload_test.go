@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -186,6 +187,34 @@ func TestDeafEngine(t *testing.T) {
 		synctest.Wait()
 		if diff := cmp.Diff("2", w.text()); diff != "" {
 			t.Errorf("after the next edit: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// TestBusyHost has a host that has no worker for a load, three times: that is no problem of the text, which is loaded as soon as there is one.
+func TestBusyHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newEnv(t)
+		began := time.Now()
+		w.play(from("one"), sync("starved"), another)
+		state := w.tree.State()
+		if w.text() != "starved" || state.Message() != "" || w.engine.compiled.Load() != 4 || len(w.changes) > 0 {
+			t.Errorf("%q serves after %d loads, with %d more changes and the problems %q", w.text(), w.engine.compiled.Load(), len(w.changes), state.Message())
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v, want about the three seconds in which there was no worker", took)
+		}
+	})
+}
+
+// TestLateLoad has a text that takes all of its time to load: the message has its place, and when it is tried again.
+func TestLateLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newEnv(t)
+		w.play(from("one"), sync("late"), another)
+		want := "ConfigMap a/one: sync.fake:3: did not load within 10s: it is tried again every 1m0s"
+		if diff := cmp.Diff(want, w.tree.State().Message()); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
 		}
 	})
 }

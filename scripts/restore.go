@@ -17,6 +17,8 @@ const (
 	restoreWait     = 30 * time.Second
 	restoreRetry    = time.Second
 	maxRestoreRetry = time.Minute
+	// readTimeout is how long a read of the archive may take.
+	readTimeout = 10 * time.Second
 )
 
 // restored is the result of restoring the revision that served when the previous process
@@ -73,9 +75,7 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 // must not thereby become the author of scripts, so the whole hash of the files and hooks must be the
 // ID that the definition's status has.
 func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
-	archived, err := t.archiver.history.Load(ctx, string(id))
+	archived, err := t.loadArchived(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +100,13 @@ func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
 		return nil, problems[0].Err
 	}
 	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, id.Short(), problems[0].Err)
+}
+
+// loadArchived reads a revision from the archive.
+func (t *Tree) loadArchived(ctx context.Context, id RevisionID) (archive.Revision, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return t.archiver.history.Load(ctx, string(id))
 }
 
 // archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded. Earlier versions archived no hooks: then

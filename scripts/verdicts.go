@@ -81,9 +81,7 @@ func (t *Tree) needsTests(ctx context.Context, d *moduleTree, id RevisionID) boo
 	case t.archiver == nil:
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
-	if archived, err := t.archiver.history.Load(ctx, string(id)); err == nil && archived.TestsPassed {
+	if archived, err := t.loadArchived(ctx, id); err == nil && archived.TestsPassed {
 		t.verdicts.pass(text)
 		return false
 	}
@@ -91,7 +89,7 @@ func (t *Tree) needsTests(ctx context.Context, d *moduleTree, id RevisionID) boo
 		return true
 	}
 	// The settings of the hooks may have changed since the text served.
-	served, err := t.archiver.history.Load(ctx, string(t.spec.Serving))
+	served, err := t.loadArchived(ctx, t.spec.Serving)
 	return err != nil || !maps.Equal(served.Files, d.sourceFiles())
 }
 
