@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,8 @@ type isolation struct {
 	trust   string
 	seccomp bool
 	require string
+	// maxWait is how long a call waits for a worker, or zero for the time that suits a host.
+	maxWait time.Duration
 }
 
 const (
@@ -76,7 +79,7 @@ var requirements = []string{string(confine.RequireAll), string(confine.RequireSe
 func (i *isolation) pool() sandbox.Config {
 	return sandbox.Config{
 		Workers: i.workers, ShareWorkers: i.trust == trustShared, WithoutSeccomp: !i.seccomp, Require: confine.Requirement(i.require),
-		Command: workerCommand(),
+		Command: workerCommand(), MaxWait: i.maxWait,
 	}
 }
 
@@ -122,6 +125,7 @@ func (i *isolation) engines(
 func offlineEngines() (all *engines.Registry, stop func(), err error) {
 	scriptsIn := defaultIsolation()
 	scriptsIn.require = string(confine.RequireNone)
+	scriptsIn.maxWait = 24 * time.Hour // There is nothing else to do, and --timeout to end it.
 	return scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
 }
 
