@@ -31,6 +31,8 @@ type heldAnswers struct {
 	answers []heldAnswer
 	size    int
 	end     int // of the answers that are held
+	// busy is the error of a call for which the host had no time, or nil.
+	busy error
 }
 
 // heldAnswer is an answer and what is needed to remember it.
@@ -67,6 +69,13 @@ func (h *heldAnswers) hasRoomFor(index int) bool {
 	return index < h.end
 }
 
+// busyError returns the error of calls that are not made, as another one of the pass has waited in vain: each would wait as long.
+func (h *heldAnswers) busyError() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.busy
+}
+
 // sizeOf returns about how many bytes of memory an answer takes. A number above the limit is not exact. It returns 0
 // for the only answer of a pass if the engines' own limit keeps it within the limit, to save the walk through it.
 func (h *heldAnswers) sizeOf(call variant.Call, body any) int {
@@ -83,7 +92,9 @@ func (h *heldAnswers) add(index int, a heldAnswer) {
 	if index >= h.end {
 		return
 	}
-	h.answers[index] = a
+	if h.answers[index] = a; isBusy(a.Err) {
+		h.busy = a.Err
+	}
 	h.size += a.memory()
 	for h.size > h.limit {
 		h.end--

@@ -39,7 +39,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	for i, call := range calls {
 		group.Go(func() error {
 			if held.hasRoomFor(i) {
-				held.add(i, p.answer(ctx, call, held.sizeOf))
+				held.add(i, p.answer(ctx, call, held))
 			}
 			return nil
 		})
@@ -57,13 +57,16 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 }
 
 // answer returns the answer to a call: a cached one, or a new one, with its size.
-func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(variant.Call, any) int) heldAnswer {
+func (p *pass) answer(ctx context.Context, call variant.Call, held *heldAnswers) heldAnswer {
 	now := p.env.Clock.Now()
 	if cached, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
 		p.noteExpiry(cached.expires)
 		p.noteRead(cached.read)
 		p.knownAnswers.Add(1)
 		return heldAnswer{Answer: variant.Answer{Call: call, Body: cached.body}, size: cached.size}
+	}
+	if busy := held.busyError(); busy != nil {
+		return heldAnswer{Answer: variant.Answer{Call: call, Err: busy}}
 	}
 	response, err := p.call(ctx, call, now)
 	p.noteRead(inputsIn(response.Read))
@@ -75,7 +78,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(varian
 		p.noteExpiry(expires)
 	}
 	return heldAnswer{
-		Answer: variant.Answer{Call: call, Body: response.Body}, size: sizeOf(call, response.Body),
+		Answer: variant.Answer{Call: call, Body: response.Body}, size: held.sizeOf(call, response.Body),
 		isNew: true, read: response.Read, expires: expires,
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,5 +149,40 @@ func TestLifetime(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// busyProgram is one for which the host has no worker.
+type busyProgram struct {
+	engines.ProgramBase
+	calls atomic.Int64
+}
+
+func (b *busyProgram) Run(context.Context, engines.Call) (engines.Response, error) {
+	b.calls.Add(1)
+	return engines.Response{}, &engines.Error{Kind: engines.Busy, Message: "no worker", RetryAfter: time.Second}
+}
+
+// TestCallsOfBusyHost has the hook of a map with 200 inputs called when there is no worker: the calls that are under way wait, and the others
+// of the pass do not wait in turn.
+func TestCallsOfBusyHost(t *testing.T) {
+	program := &busyProgram{}
+	v := &manyCalls{subjects: make([]string, 200)}
+	for i := range v.subjects {
+		v.subjects[i] = strconv.Itoa(i)
+	}
+	v.answered = func(answers []variant.Answer) {
+		for i, answer := range answers {
+			if !isBusy(answer.Err) || answer.Call.Subject != strconv.Itoa(i) {
+				t.Fatalf("call %d: %v of %q, want that the host is busy", i, answer.Err, answer.Call.Subject)
+			}
+		}
+	}
+	p := newManyCallsPass(v, program, 1<<20)
+	if _, err := p.callHooks(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := program.calls.Load(); n > int64(2*p.env.Calls) {
+		t.Errorf("%d calls were made", n)
 	}
 }
