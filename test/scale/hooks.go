@@ -24,15 +24,19 @@ var engineNames = []string{engineJavaScript, engineJsonnet, engineCEL, engineWeb
 // script is a hook that reads of the parent its name and its spec, and of the children how many there are.
 type script struct {
 	engine string // As definitions have it.
+	file   string // The name of a file in this language.
 	text   string
 	// touched is the same hook, which reads an annotation as well: paused if that says so.
 	touched string
+	// finalize is what follows the text if the hook finalize is in the same file. In languages with one function in a file it is the same one.
+	finalize string
 }
 
 // scripts are the hook in each language.
 var scripts = map[string]script{
 	engineJavaScript: {
 		engine: "JavaScript",
+		file:   "hook.js",
 		text: `export function sync({ parent, children }) {
   const { children: names, payload } = parent.spec;
   return {
@@ -44,6 +48,10 @@ var scripts = map[string]script{
       data: { config: "# " + name + "\n" + payload },
     })),
   };
+}
+`,
+		finalize: `export function finalize() {
+  return { finalized: true, children: [] };
 }
 `,
 		touched: `export function sync({ parent, children }) {
@@ -63,6 +71,7 @@ var scripts = map[string]script{
 	},
 	engineJsonnet: {
 		engine: "Jsonnet",
+		file:   "hook.jsonnet",
 		text: `function(request) {
   status: { children: std.length(request.children['ConfigMap.v1']) },
   children: [{
@@ -89,9 +98,19 @@ var scripts = map[string]script{
 	},
 	engineCEL: {
 		engine:  "CEL",
+		file:    "hook.cel",
 		text:    celHook(`parent.spec.children`),
 		touched: celHook(`(parent.metadata.?annotations[?'` + touchAnnotation + `'].orValue('') == 'paused' ? [] : parent.spec.children)`),
 	},
+}
+
+// forTenant returns the hook with a comment of its own.
+func (s script) forTenant(name string) string {
+	comment := "// "
+	if s.engine == scripts[engineJsonnet].engine {
+		comment = "# "
+	}
+	return comment + name + "\n" + s.text + s.finalize
 }
 
 // celHook is the expression, with another for the names of the children.

@@ -44,6 +44,9 @@ func program(out *steps.Report, o *options) (steps.Program, error) {
 	if err != nil {
 		return steps.Program{}, err
 	}
+	if o.cold.definitions > 0 {
+		return coldProgram(out, o, subjects), nil
+	}
 	all := newResults(o, subjects)
 	p := steps.Program{
 		Title:   fmt.Sprintf("%d parents with %d children each, of %d bytes", o.parents, o.children, o.payload),

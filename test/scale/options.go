@@ -25,6 +25,7 @@ type options struct {
 	hostCommand                string
 	subjects                   string
 	output, profiles           string
+	cold                       coldOptions
 }
 
 func (o *options) addTo(flags *flag.FlagSet) {
@@ -50,6 +51,7 @@ func (o *options) addTo(flags *flag.FlagSet) {
 		"(default all that there are)")
 	flags.StringVar(&o.output, "o", "", "`file` for all measurements as JSON")
 	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU and heap profiles of libretto, by subject, run and phase")
+	o.cold.addTo(flags)
 }
 
 // check returns what is to be measured.
@@ -68,6 +70,9 @@ func (o *options) check() ([]subject, error) {
 			return nil, fmt.Errorf("-phases: %q: must be of %s", name, strings.Join(phaseNames, ", "))
 		}
 	}
+	if err := o.cold.check(o.engine); err != nil {
+		return nil, err
+	}
 	for _, path := range []*string{&o.output, &o.profiles, &o.bin, &o.compare} {
 		if *path == "" {
 			continue
@@ -84,6 +89,9 @@ func (o *options) check() ([]subject, error) {
 			return nil, err
 		}
 		o.bin = filepath.Dir(binary)
+	}
+	if o.cold.definitions > 0 {
+		return coldSubjects(o), nil
 	}
 	return o.selected()
 }

@@ -189,7 +189,7 @@ func medianOf(phase string, of []measurement) measurement {
 }
 
 // median returns the middle value, or the mean of the two in the middle.
-func median(of []measurement, get func(measurement) float64) float64 {
+func median[T any](of []T, get func(T) float64) float64 {
 	var values []float64
 	for _, m := range of {
 		values = append(values, get(m))

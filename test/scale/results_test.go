@@ -148,12 +148,14 @@ func TestWrongOptions(t *testing.T) {
 		engine: engineNone, apply: applyDynamic, phases: phaseCreate, bin: "bin",
 	}
 	for name, change := range map[string]func(*options){
-		"-parents":  func(o *options) { o.parents = 0 },
-		"-runs":     func(o *options) { o.runs = 0 },
-		"-engine":   func(o *options) { o.engine = "lua" },
-		"-apply":    func(o *options) { o.apply = "merge" },
-		"-phases":   func(o *options) { o.phases = "create,destroy" },
-		"-subjects": func(o *options) { o.subjects = librettoName }, // There is no definition for it.
+		"-parents":     func(o *options) { o.parents = 0 },
+		"-runs":        func(o *options) { o.runs = 0 },
+		"-engine":      func(o *options) { o.engine = "lua" },
+		"-apply":       func(o *options) { o.apply = "merge" },
+		"-phases":      func(o *options) { o.phases = "create,destroy" },
+		"-subjects":    func(o *options) { o.subjects = librettoName },                                    // There is no definition for it.
+		"-cpus":        func(o *options) { o.cold.cpus = 1 },                                              // Not without -definitions.
+		"-definitions": func(o *options) { o.cold = coldOptions{definitions: 1, liftAfter: 1, limit: 1} }, // No hook is a script.
 	} {
 		o := good
 		change(&o)

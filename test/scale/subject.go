@@ -78,9 +78,20 @@ type host struct {
 // hostLimit is how long a host may take to be ready.
 const hostLimit = time.Minute
 
-// startHost starts a subject, and returns when it is ready, as far as it can be asked. Its log goes to a file, which
-// costs this process nothing.
+// startHost starts a subject, and returns when it is ready, as far as it can be asked.
 func startHost(ctx context.Context, s subject, kubeconfig, logFile string) (*host, error) {
+	h, err := launchHost(s, kubeconfig, logFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.waitUntilReady(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w\n%s", s.name, err, h.log()), h.Kill())
+	}
+	return h, nil
+}
+
+// launchHost starts a subject. Its log goes to a file, which costs this process nothing.
+func launchHost(s subject, kubeconfig, logFile string) (*host, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -93,11 +104,7 @@ func startHost(ctx context.Context, s subject, kubeconfig, logFile string) (*hos
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	h := &host{Program: program, subject: s, logFile: logFile}
-	if err := h.waitUntilReady(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w\n%s", s.name, err, h.log()), h.Kill())
-	}
-	return h, nil
+	return &host{Program: program, subject: s, logFile: logFile}, nil
 }
 
 func (h *host) waitUntilReady(ctx context.Context) error {
