@@ -98,6 +98,8 @@ type Source struct {
 	// TrustDomain names those who wrote the script: programs share a worker process only if it
 	// is the same. Empty means the host: definitions and its own files.
 	TrustDomain string
+	// More is set if another source of the same owner is compiled right after this one, for which its worker is kept.
+	More bool
 }
 
 // Script is a module tree and the place in it where the hook is.

@@ -23,8 +23,9 @@ const (
 func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *moduleTree) (map[string]engines.Program, []Problem) {
 	programs := map[string]engines.Program{}
 	var problems []Problem
-	for _, name := range spec.hookNames() {
-		program, err := compileHook(ctx, registry, d, spec, name)
+	names := spec.hookNames()
+	for i, name := range names {
+		program, err := compileHook(ctx, registry, d, spec, name, i < len(names)-1)
 		if err != nil {
 			problems = append(problems, Problem{Origin: d.originOf(err, name), Err: err})
 			continue
@@ -34,7 +35,10 @@ func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *modu
 	return programs, problems
 }
 
-func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree, spec Spec, name string) (engines.Program, error) {
+// compileHook makes the program of a hook, after which that of another one is made if more is set.
+func compileHook(
+	ctx context.Context, registry *engines.Registry, d *moduleTree, spec Spec, name string, more bool,
+) (engines.Program, error) {
 	h := spec.Hooks[name]
 	entry := h.entry(name, registry)
 	if _, ok := d.files[entry]; !ok {
@@ -45,7 +49,7 @@ func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree,
 		return nil, err
 	}
 	return compileWithDeadline(ctx, engine, engines.Source{
-		Hook: name, Owner: spec.Definition, TrustDomain: d.trustDomain,
+		Hook: name, Owner: spec.Definition, TrustDomain: d.trustDomain, More: more,
 		Script: &engines.Script{
 			Files:      d.files,
 			Path:       entry,

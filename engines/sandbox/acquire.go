@@ -116,20 +116,24 @@ func (p *Pool) assign() bool {
 	if c.worker.join(c.waiter.program.domain) {
 		c.worker.domainSince = time.Now()
 	}
+	c.worker.expected = c.waiter.program.next
 	c.waiter.result <- grant{process: c.worker}
 	return true
 }
 
-// dispatchAfter calls dispatch once after that time.
+// dispatchAfter calls dispatch after that time, unless it is called sooner anyway.
 func (p *Pool) dispatchAfter(wait time.Duration) {
-	if p.dispatchesLater {
+	at := time.Now().Add(wait)
+	if !p.dispatchAt.IsZero() && !p.dispatchAt.After(at) {
 		return
 	}
-	p.dispatchesLater = true
+	p.dispatchAt = at
 	time.AfterFunc(wait, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.dispatchesLater = false
+		if p.dispatchAt.Equal(at) {
+			p.dispatchAt = time.Time{}
+		}
 		p.dispatch()
 	})
 }
@@ -150,7 +154,7 @@ func (p *Pool) choose(now time.Time) choice {
 	}
 	// missing counts the waiters so far that can use no idle worker, and coming the workers that will come
 	// for them.
-	missing, coming := 0, 0
+	missing, coming, kept := 0, 0, tenureFor(p.startTakes)
 	var next *waiter
 	for w := range p.queue.eligible(p.config.Workers) {
 		best, score := p.bestIdle(w)
@@ -162,7 +166,7 @@ func (p *Pool) choose(now time.Time) choice {
 			if missing == coming+1 {
 				next = w
 			}
-		case missing > coming && best.isTimeSliceOver(now):
+		case missing > coming && best.isTimeSliceOver(now, kept):
 			// It is replaced for a waiter before this one.
 		default:
 			return choice{worker: best, waiter: w}
@@ -174,23 +178,31 @@ func (p *Pool) choose(now time.Time) choice {
 	return p.replacement(next, now)
 }
 
-// replacement returns which worker to replace for a waiter that can use no idle one: the one that has been
-// idle for longest.
+// replacement returns which worker to replace for a waiter that can use no idle one: of those that are kept no longer, the one that has
+// been idle for longest.
 func (p *Pool) replacement(next *waiter, now time.Time) choice {
-	c := choice{}
+	kept := tenureFor(p.startTakes)
+	var oldest *process
+	var soonest time.Time
 	for w, idle := range p.processes {
-		if idle && (c.worker == nil || w.idleSince.Before(c.worker.idleSince)) {
-			c.worker = w
+		if !idle {
+			continue
+		}
+		if until := w.keptUntil(kept); until.After(now) {
+			if soonest.IsZero() || until.Before(soonest) {
+				soonest = until
+			}
+		} else if oldest == nil || w.idleSince.Before(oldest.idleSince) {
+			oldest = w
 		}
 	}
-	if c.wait = c.worker.idleSince.Add(returnGrace).Sub(now); c.wait > 0 && !c.worker.isTimeSliceOver(now) {
-		return choice{wait: c.wait}
+	if oldest == nil {
+		return choice{wait: soonest.Sub(now)}
 	}
-	c.wait, c.reason = 0, reasonResident
-	if c.worker.isForeign(next.program.domain) {
-		c.reason = reasonDomain
+	if oldest.isForeign(next.program.domain) {
+		return choice{worker: oldest, reason: reasonDomain}
 	}
-	return c
+	return choice{worker: oldest, reason: reasonResident}
 }
 
 // missing returns how many waiters may have a worker now, but can use no idle one.

@@ -11,8 +11,8 @@ import (
 )
 
 // TestChoose has a pool of three workers at most. A worker is written as its trust domain, or - for a new
-// one, with a * if it is busy, an ! if it is ending, and a ~ if it has not been of the domain for long. A
-// waiter is written as its domain, which is its owner too.
+// one, with a * if it is busy, an ! if it is ending, a ~ if it has not been of the domain for long, a + if another load is known to follow
+// the last one, and a . if the last one was a load that none follows. A waiter is written as its domain, which is its owner too.
 func TestChoose(t *testing.T) {
 	cases := map[string]struct {
 		reason, workers, waiters, want string
@@ -29,6 +29,10 @@ func TestChoose(t *testing.T) {
 		"comes back":       {"it may come back at once", "b~ c* d*", "a", "wait 2ms", false},
 		"waits no longer":  {"and then makes room for who waits for longer", "b c* d*", "a b", "b ends: domain", false},
 		"not for it":       {"unless there will be room anyway", "b c*! d*", "a b", "b to b", false},
+		"more loads":       {"one is kept longer for a load that is known to follow", "b+~ c* d*", "a", "wait 50ms", false},
+		"more, of old":     {"also when its time slice is over", "b+ c* d*", "a b", "b to b", false},
+		"no more loads":    {"after the last load none is expected", "b.~ c* d*", "a", "b ends: domain", false},
+		"not the kept one": {"who is kept no longer ends, though it was idle for less time", "b+~ c.~ d*", "a", "c ends: domain", false},
 		"in turn":          {"who waits for longer goes first", "- b", "b a", "b to b", false},
 		"nobody":           {"idle workers are kept", "b c d", "", "", false},
 		"shared":           {"workers of no domain are for all", "- -* -*", "a b", "- to a", true},
@@ -39,14 +43,20 @@ func TestChoose(t *testing.T) {
 			p := &Pool{config: Config{Workers: 2, ShareWorkers: c.share}, queue: newQueue(), processes: map[*process]bool{}}
 			for i, text := range strings.Fields(c.workers) {
 				w := &process{slot: i, programs: newProgramCache(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
-				if domain := strings.Trim(text, "*!~"); domain != "-" {
+				if domain := strings.Trim(text, "*!~+."); domain != "-" {
 					w.join(domain)
 				}
-				if w.domainSince = now.Add(-timeSlice); strings.Contains(text, "~") {
+				if w.domainSince = now.Add(-minTimeSlice); strings.Contains(text, "~") {
 					w.domainSince, w.idleSince = now, now
 				}
 				if strings.Contains(text, "!") {
 					w.killReason = reasonDomain
+				}
+				switch {
+				case strings.Contains(text, "+"):
+					w.expected = expectsLoad
+				case strings.Contains(text, "."):
+					w.expected = expectsNothing
 				}
 				p.processes[w] = !strings.ContainsAny(text, "*!")
 			}
@@ -69,6 +79,20 @@ func TestChoose(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// TestTenure checks that workers are kept longer where a start takes longer, within bounds.
+func TestTenure(t *testing.T) {
+	for name, c := range map[string]struct{ start, slice, grace time.Duration }{
+		"before the first start":    {0, 50 * time.Millisecond, 2 * time.Millisecond},
+		"a quiet machine":           {10 * time.Millisecond, 50 * time.Millisecond, 2 * time.Millisecond},
+		"a fifth of a processor":    {160 * time.Millisecond, 640 * time.Millisecond, 20 * time.Millisecond},
+		"a machine that is no more": {10 * time.Second, time.Second, 125 * time.Millisecond},
+	} {
+		if got := tenureFor(c.start); got.slice != c.slice || got.grace != c.grace {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

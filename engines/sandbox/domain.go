@@ -2,14 +2,51 @@ package sandbox
 
 import "time"
 
+// What a worker is kept for while other domains wait depends on what a start takes: that is what keeping it may save.
 const (
-	// timeSlice is how long a worker is kept for the calls of its trust domain while other domains wait for
-	// a worker: a start for each call would take longer than most calls.
-	timeSlice = 50 * time.Millisecond
-	// returnGrace is how long an idle worker is kept for the next call within its time slice: a caller that
-	// makes one call after another makes the next one soon.
-	returnGrace = 2 * time.Millisecond
+	// minTimeSlice is how long a worker is kept at least for the questions of its trust domain, and slicePerStart how many starts of a
+	// worker it is: a start for each call would take longer than most calls, and longer than a worker is kept where there is little
+	// processor time.
+	minTimeSlice  = 50 * time.Millisecond
+	slicePerStart = 4
+	// minReturnGrace is how long an idle worker is kept at least for the next call within its time slice, and graceOfStart the part of a
+	// start that it is: a caller that makes one call after another makes the next one soon.
+	minReturnGrace = 2 * time.Millisecond
+	graceOfStart   = 8
+	// maxTimeSlice bounds the time slice, and what a worker is kept for a load that is known to follow.
+	maxTimeSlice = time.Second
 )
+
+// expectation is what is known of the next question to an idle worker.
+type expectation int
+
+const (
+	// expectsAny is after a call: its caller may make another one.
+	expectsAny expectation = iota
+	// expectsLoad is after a load that another one follows.
+	expectsLoad
+	// expectsNothing is after the last load of a definition: its calls come later, if any.
+	expectsNothing
+)
+
+// tenure is how long workers are kept for their domain.
+type tenure struct{ slice, grace time.Duration }
+
+// tenureFor returns the tenure where a start of a worker takes so long, waiting for a processor included.
+func tenureFor(start time.Duration) tenure {
+	return tenure{
+		slice: min(max(minTimeSlice, slicePerStart*start), maxTimeSlice),
+		grace: min(max(minReturnGrace, start/graceOfStart), maxTimeSlice/graceOfStart),
+	}
+}
+
+// average returns the average of what starts take, of which the last ones count most.
+func average(before, took time.Duration) time.Duration {
+	if before == 0 {
+		return took
+	}
+	return (3*before + took) / 4
+}
 
 // sharedDomain is the trust domain of all programs if workers are shared. A worker does not join it.
 const sharedDomain = "*"
@@ -36,8 +73,23 @@ func (w *process) join(domain string) bool {
 // and must see and change nothing of this one.
 func (w *process) isForeign(domain string) bool { return w.assigned && w.domain != domain }
 
-// isTimeSliceOver reports whether the worker may be replaced for another domain although its own has calls.
+// isTimeSliceOver reports whether the idle worker may be replaced for another domain although its own has questions.
 // It is false for a worker that belongs to no domain yet.
-func (w *process) isTimeSliceOver(now time.Time) bool {
-	return w.assigned && now.Sub(w.domainSince) >= timeSlice
+func (w *process) isTimeSliceOver(now time.Time, t tenure) bool {
+	return w.assigned && w.expected != expectsLoad && now.Sub(w.domainSince) >= t.slice
+}
+
+// keptUntil returns until when the idle worker is kept for the next question of its domain.
+func (w *process) keptUntil(t tenure) time.Time {
+	switch {
+	case w.expected == expectsLoad:
+		return w.idleSince.Add(t.slice)
+	case w.expected == expectsNothing && w.assigned:
+		return w.idleSince
+	}
+	until := w.idleSince.Add(t.grace)
+	if over := w.domainSince.Add(t.slice); w.assigned && over.Before(until) {
+		return over
+	}
+	return until
 }

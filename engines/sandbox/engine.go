@@ -37,6 +37,8 @@ type program struct {
 	script engines.Script
 	memory int64
 	domain string
+	// next is what follows a question about the program. It changes once the program is compiled.
+	next expectation
 	// files are those of the script, by path, and largest is the content of the largest of them.
 	files   []sourceFile
 	largest content
@@ -55,11 +57,14 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 		return nil, err
 	}
 	e.pool.raiseMemory(p.memory)
+	if p.next = expectsNothing; src.More {
+		p.next = expectsLoad
+	}
 	answer, err := p.pool.run(ctx, p, task{owner: cmp.Or(src.Owner, p.name), kind: protocol.KindLoad})
 	if err != nil {
 		return nil, err
 	}
-	p.warnings = answer.Warnings
+	p.next, p.warnings = expectsAny, answer.Warnings
 	if err := p.setPoints(answer.Points); err != nil {
 		return nil, err
 	}

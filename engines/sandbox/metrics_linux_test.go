@@ -16,7 +16,7 @@ import (
 
 // figures returns the values of a metric by one of its labels, and for a histogram the number of
 // observations.
-func figures(t *testing.T, registry *prometheus.Registry, name, label string) map[string]float64 {
+func figures(t testing.TB, registry *prometheus.Registry, name, label string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {

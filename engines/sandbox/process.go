@@ -69,6 +69,8 @@ type process struct {
 	domain      string
 	domainSince time.Time
 	idleSince   time.Time
+	// expected says which question comes next from the caller of the last one, as far as is known.
+	expected expectation
 }
 
 // Values of process.sender. A worker that sends anything but one message when it may is killed.

@@ -57,16 +57,17 @@ func (p *Pool) freeSlot() int {
 
 // spawn starts a worker and returns when it has exited.
 func (p *Pool) spawn(slot int) {
+	began := time.Now()
 	w, ready, err := start(p.config, slot, p.largestMemory.Load())
-	if !p.onReady(w, ready, err) {
+	if !p.onReady(w, ready, time.Since(began), err) {
 		return
 	}
 	<-w.exited
 	p.onExit(w)
 }
 
-// onReady adds a started worker to the pool. It reports whether there is one.
-func (p *Pool) onReady(w *process, ready protocol.Ready, err error) bool {
+// onReady adds a worker, of which the start took so long, to the pool. It reports whether there is one.
+func (p *Pool) onReady(w *process, ready protocol.Ready, took time.Duration, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting--
@@ -74,6 +75,7 @@ func (p *Pool) onReady(w *process, ready protocol.Ready, err error) bool {
 		p.onStartFailure(err)
 		return false
 	}
+	p.startTakes = average(p.startTakes, took)
 	p.reportConfinement(ready)
 	p.processes[w] = true
 	if p.closed {

@@ -105,7 +105,8 @@ type Pool struct {
 	queue             *queue
 	processes         map[*process]bool // The value is true if the worker is idle.
 	starting          int
-	dispatchesLater   bool
+	startTakes        time.Duration // On an average of the last ones.
+	dispatchAt        time.Time     // When dispatch is called next, if nothing happens until then, or zero.
 	endsIdleLater     bool
 	closed            bool
 	confinementLogged bool
