@@ -16,6 +16,8 @@ import (
 	"github.com/libretto-k8s/libretto/test/cases"
 )
 
+func TestMain(m *testing.M) { cases.Main(m) }
+
 // watchOfSeveral is a command that kubectl refuses.
 var watchOfSeveral = regexp.MustCompile(`kubectl get \S+,.*--watch`)
 

@@ -12,12 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// TestMain runs script workers: the commands start this binary as such.
+// TestMain runs script workers and builds kustomizations: the commands start this binary for that.
 func TestMain(m *testing.M) {
+	kustomize.Main()
 	worker.Main(standard.Scripts)
 	os.Exit(m.Run())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/printable"
@@ -38,6 +39,7 @@ type process struct {
 }
 
 func main() {
+	kustomize.Main()
 	worker.Main(standard.Scripts)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -12,9 +12,16 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
+
+// TestMain builds kustomizations: loading files starts this binary for each.
+func TestMain(m *testing.M) {
+	kustomize.Main()
+	os.Exit(m.Run())
+}
 
 var update = flag.Bool("update", false, "rewrite the expected findings")
 

@@ -90,6 +90,9 @@ func (s *Set) addDirectories() error {
 
 // fromDirectory returns the ConfigMap that kubectl create configmap --from-file would make.
 func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap, error) {
+	if err := s.options.Within.Check(path); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err

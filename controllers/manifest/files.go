@@ -82,6 +82,9 @@ func (r *reader) addFile(name string) error {
 		return nil
 	}
 	r.inputs[name] = true
+	if err := r.options.Within.Check(name); err != nil {
+		return err
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -125,6 +128,9 @@ func (r *reader) addDirectory(ctx context.Context, directory string) error {
 		return nil
 	}
 	r.inputs[directory] = true
+	if err := r.options.Within.Check(directory); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return err

@@ -10,17 +10,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"sigs.k8s.io/kustomize/api/konfig"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -35,12 +32,6 @@ func IsKustomization(directory string) bool {
 	})
 }
 
-// buildTimeout is far more than the largest kustomization takes.
-const buildTimeout = 30 * time.Second
-
-// kustomizeLock is held during a build: kustomize's schemas are global.
-var kustomizeLock sync.Mutex
-
 // originAnnotation is where kustomize notes the file that an object is from, if it is asked to.
 const originAnnotation = "config.kubernetes.io/origin"
 
@@ -53,15 +44,15 @@ func (r *reader) addKustomization(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	built, err := build(ctx, files, directory)
-	for name := range files.read() {
+	built, err := kustomize.Build(ctx, files, files.root)
+	for _, name := range files.names {
 		r.inputs[name] = true
 	}
 	if err != nil {
 		return r.kustomizeError(files, err)
 	}
-	for _, resource := range built.Resources() {
-		o, err := r.built(files, resource)
+	for _, text := range built {
+		o, err := r.built(files, text)
 		if err != nil {
 			if r.readErrors(files) {
 				return nil
@@ -75,44 +66,25 @@ func (r *reader) addKustomization(ctx context.Context, directory string) error {
 	return nil
 }
 
-// build runs kustomize, which can't be stopped: after the timeout it is left behind.
-func build(ctx context.Context, files *kustomizeFiles, directory string) (resmap.ResMap, error) {
-	type result struct {
-		resmap.ResMap
-		err error
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("kustomize did not end within %s", buildTimeout))
-	defer cancel()
-	done := make(chan result, 1)
-	go func() {
-		kustomizeLock.Lock()
-		defer kustomizeLock.Unlock()
-		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, directory)
-		done <- result{built, err}
-	}()
-	select {
-	case r := <-done:
-		return r.ResMap, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // kustomizeError records why a directory can't be built, with the best place there is.
 func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
-	if refused := files.refused(); refused != nil {
-		var problem *document.Error
-		if errors.As(refused, &problem) {
-			r.problems = append(r.problems, problem)
-			return nil
-		}
-		return refused
-	}
-	if r.readErrors(files) {
+	var problem *document.Error
+	var failed *kustomize.Error
+	switch {
+	case errors.As(files.err, &problem):
+		r.problems = append(r.problems, problem)
+		return nil
+	case files.err != nil:
+		return files.err
+	case r.readErrors(files):
+		return nil
+	case errors.As(err, &failed) && failed.Remote:
+		found := files.remoteEntry(failed)
+		r.fail(found.at, "%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -", found.value)
 		return nil
 	}
 	at := engines.Location{File: files.rootName()}
-	for _, named := range files.entries {
+	for _, named := range files.entries() {
 		if strings.Contains(err.Error(), "'"+named.value+"'") || strings.Contains(err.Error(), "'./"+named.value+"'") {
 			at = named.at
 		}
@@ -132,18 +104,11 @@ var absentFile = regexp.MustCompile(`evalsymlink failure on '([^']+)' : lstat .*
 // It reports whether there is anything.
 func (r *reader) readErrors(files *kustomizeFiles) bool {
 	found := false
-	for _, name := range slices.Sorted(files.read()) {
-		if extension := filepath.Ext(name); extension != ".yaml" && extension != ".yml" && extension != ".json" {
+	for _, name := range files.names {
+		if extension := filepath.Ext(name); extension != ".yaml" && extension != ".yml" && extension != ".json" || isKustomization(name) {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		if slices.Contains(kustomizationNames, filepath.Base(name)) {
-			continue
-		}
-		_, problems := document.Read(files.shown(name), text)
+		_, problems := document.Read(name, files.text[name])
 		r.problems = append(r.problems, problems...)
 		found = found || len(problems) > 0
 	}
@@ -151,11 +116,7 @@ func (r *reader) readErrors(files *kustomizeFiles) bool {
 }
 
 // built returns an object that kustomize has built, with its place in the file that it is from.
-func (r *reader) built(files *kustomizeFiles, built *resource.Resource) (loaded, error) {
-	text, err := built.AsYAML()
-	if err != nil {
-		return loaded{}, err
-	}
+func (r *reader) built(files *kustomizeFiles, text []byte) (loaded, error) {
 	objects, problems := document.Read(files.rootName(), text)
 	if len(problems) > 0 || len(objects) != 1 {
 		for _, p := range problems {

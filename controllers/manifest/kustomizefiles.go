@@ -1,59 +1,43 @@
 package manifest
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"iter"
-	"maps"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// kustomizeFiles is the file system that kustomize sees. It refuses files that are too large or grow too much, and
-// kustomizations that name something to fetch, because kustomize would fetch it. It makes the first kustomization ask for
-// annotations with the origins of objects.
+// kustomizeFiles are the files that kustomize sees. It refuses those that are too large or grow too much, and makes the first kustomization
+// ask for annotations with the origins of objects.
 type kustomizeFiles struct {
-	filesys.FileSystem
 	reader *reader
 	// directory is the one to build, as it was given, and root its real path.
 	directory, root string
 
-	mu sync.Mutex
 	// text has what was read, by the path as users write it.
 	text        map[string][]byte
+	names       []string // Its keys, in the order of reading.
 	parsed      map[string][]*document.Object
-	entries     []entry
-	kustom      string // the first kustomization
+	kustom      string // The first kustomization.
 	keepsOrigin bool
-	err         error
-}
-
-// entry is a file that a kustomization names.
-type entry struct {
-	value string
-	at    engines.Location
+	err         error // Why kustomize was not given a file.
 }
 
 func newKustomizeFiles(directory string, r *reader) (*kustomizeFiles, error) {
-	disk := filesys.MakeFsOnDisk()
-	root, _, err := disk.CleanedAbs(directory)
-	if err != nil {
-		return nil, err
-	}
-	return &kustomizeFiles{
-		FileSystem: disk, reader: r, directory: directory, root: root.String(),
-		text: map[string][]byte{}, parsed: map[string][]*document.Object{},
-	}, nil
+	f := &kustomizeFiles{reader: r, directory: directory, text: map[string][]byte{}, parsed: map[string][]*document.Object{}}
+	root, _, err := f.CleanedAbs(directory)
+	f.root = root.String()
+	return f, err
 }
 
 // shown returns a path as users write it.
@@ -66,52 +50,74 @@ func (f *kustomizeFiles) shown(path string) string {
 
 // rootName returns the path of the kustomization that is built.
 func (f *kustomizeFiles) rootName() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.kustom == "" {
 		return f.directory
 	}
 	return f.kustom
 }
 
-// refused returns why kustomize was not given a file, or nil.
-func (f *kustomizeFiles) refused() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
-}
-
-// read returns the names of the files that kustomize has read.
-func (f *kustomizeFiles) read() iter.Seq[string] {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Keys(maps.Clone(f.text))
+// CleanedAbs returns the real path of a directory, or that of a file's directory and the name of the file.
+func (f *kustomizeFiles) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", "", err
+	}
+	real, err := filepath.EvalSymlinks(absolute)
+	if err != nil {
+		return "", "", fmt.Errorf("evalsymlink failure on '%s' : %w", path, err)
+	}
+	switch info, err := os.Stat(real); {
+	case err != nil:
+		return "", "", err
+	case info.IsDir():
+		return filesys.ConfirmedDir(real), "", nil
+	default:
+		return filesys.ConfirmedDir(filepath.Dir(real)), filepath.Base(real), nil
+	}
 }
 
 // ReadFile returns the text of a file, within the limits.
 func (f *kustomizeFiles) ReadFile(path string) ([]byte, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
-	}
-	text, err := f.FileSystem.ReadFile(path)
-	if err != nil {
-		return nil, err
 	}
 	shown := f.shown(path)
-	if _, again := f.text[shown]; !again {
-		f.err = f.accept(shown, text)
+	text, again := f.text[shown]
+	if !again {
+		if f.err = f.reader.options.Within.Check(path); f.err != nil {
+			return nil, f.err
+		}
+		var err error
+		if text, err = readRegular(path); err != nil {
+			return nil, err
+		}
+		f.text[shown], f.names = text, append(f.names, shown)
+		if f.err = f.accept(shown, text); f.err != nil {
+			return nil, f.err
+		}
 	}
-	f.text[shown] = text
-	if f.err != nil {
-		return nil, f.err
-	}
-	if slices.Contains(kustomizationNames, filepath.Base(path)) && (f.kustom == "" || f.kustom == shown) {
+	if isKustomization(path) && (f.kustom == "" || f.kustom == shown) {
 		f.kustom = shown
 		return f.withOrigins(text), nil
 	}
 	return text, nil
+}
+
+// readRegular returns the text of a regular file, and a little more than the limit of one that is larger.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxBytes+1))
 }
 
 // accept returns an error for a file that kustomize must not see.
@@ -119,85 +125,74 @@ func (f *kustomizeFiles) accept(shown string, text []byte) error {
 	if err := f.reader.count(shown, len(text)); err != nil {
 		return err
 	}
-	isKustomization := slices.Contains(kustomizationNames, filepath.Base(shown))
-	if !isKustomization && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(shown)) {
+	if !isKustomization(shown) && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(shown)) {
 		return nil
 	}
-	if err := document.Check(shown, text); err != nil {
-		return err
-	}
-	for decoder := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var root yaml.Node
-		if decoder.Decode(&root) != nil || len(root.Content) == 0 {
-			return nil // That was the last one, or kustomize says what is wrong.
-		}
-		if isKustomization || isPluginConfig(root.Content[0]) {
-			if err := f.checkLocal(shown, root.Content[0]); err != nil {
-				return err
-			}
-		}
-	}
+	return document.Check(shown, text)
 }
 
-// isPluginConfig reports whether a document configures a transformer or generator of kustomize.
-func isPluginConfig(root *yaml.Node) bool {
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if value := root.Content[i+1].Value; root.Content[i].Value == "apiVersion" {
-			return value == "builtin" || strings.HasPrefix(value, "kustomize.config.k8s.io/")
+func isKustomization(path string) bool {
+	return slices.Contains(kustomizationNames, filepath.Base(path))
+}
+
+// entry is a value of a kustomization.
+type entry struct {
+	value string
+	at    engines.Location
+}
+
+// entries returns the values of the kustomizations that were read, in the order of reading.
+func (f *kustomizeFiles) entries() []entry {
+	var all []entry
+	for _, name := range f.names {
+		var root yaml.Node
+		if isKustomization(name) && yaml.Unmarshal(f.text[name], &root) == nil {
+			all = appendEntries(all, name, &root)
 		}
 	}
-	return true
+	return all
+}
+
+func appendEntries(all []entry, file string, node *yaml.Node) []entry {
+	value := node
+	if node.Kind == yaml.AliasNode {
+		value = node.Alias
+	}
+	if value.Kind == yaml.ScalarNode {
+		return append(all, entry{value.Value, engines.Location{File: file, Line: node.Line, Column: node.Column}})
+	}
+	for i, inner := range node.Content {
+		if node.Kind != yaml.MappingNode || i%2 == 1 {
+			all = appendEntries(all, file, inner)
+		}
+	}
+	return all
 }
 
 // remote matches what kustomize would fetch.
 var remote = regexp.MustCompile(`(?i)^(git::)?([a-z][a-z0-9+.-]*://|[a-z][a-z0-9-]*@|(www\.)?github\.com[:/])`)
 
-// plainFields are fields whose values are no files.
-var plainFields = []string{
-	"annotations", "commonAnnotations", "commonLabels", "generatorOptions", "images", "inline", "labels", "literals", "metadata", "namePrefix",
-	"nameSuffix", "namespace", "newName", "options", "patch", "replicas", "source", "target", "targets", "value", "vars",
-}
-
-// checkLocal returns an error if a kustomization names something to fetch, and notes the files that it names.
-func (f *kustomizeFiles) checkLocal(shown string, node *yaml.Node) error {
-	if node.Kind == yaml.ScalarNode {
-		return f.checkFile(node.Value, engines.Location{File: shown, Line: node.Line, Column: node.Column})
-	}
-	for i, inner := range node.Content {
-		if node.Kind == yaml.MappingNode && (i%2 == 0 || slices.Contains(plainFields, node.Content[i-1].Value)) {
-			continue
-		}
-		if err := f.checkLocal(shown, inner); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkFile returns an error if a value names something to fetch: a path, NAME=PATH, or a configuration in place of its file.
-func (f *kustomizeFiles) checkFile(value string, at engines.Location) error {
-	if strings.Contains(value, "\n") {
-		decoder := yaml.NewDecoder(strings.NewReader(value))
-		for {
-			var inner yaml.Node
-			if decoder.Decode(&inner) != nil {
-				return nil
-			}
-			var problem *document.Error
-			if err := f.checkLocal(at.File, &inner); errors.As(err, &problem) {
-				return &document.Error{Location: at, Message: problem.Message}
+// remoteEntry returns what kustomize would fetch, and where it stands: the URL, in any file that was read, or a value of a kustomization
+// that looks like a repository.
+func (f *kustomizeFiles) remoteEntry(err *kustomize.Error) entry {
+	found := entry{value: "a repository", at: engines.Location{File: f.rootName()}}
+	if err.URL != "" {
+		found.value = err.URL
+		for _, name := range f.names {
+			if before, _, is := strings.Cut(string(f.text[name]), err.URL); is {
+				line := strings.Count(before, "\n")
+				found.at = engines.Location{File: name, Line: line + 1, Column: len(before) - strings.LastIndex(before, "\n")}
+				return found
 			}
 		}
+		return found
 	}
-	_, named, _ := strings.Cut(value, "=")
-	for _, path := range []string{value, named} {
-		if remote.MatchString(path) {
-			return &document.Error{Location: at, Message: fmt.Sprintf(
-				"%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -", path)}
+	for _, e := range f.entries() {
+		if remote.MatchString(e.value) {
+			found = e
 		}
 	}
-	f.entries = append(f.entries, entry{value, at})
-	return nil
+	return found
 }
 
 // withOrigins returns a kustomization that asks for annotations with origins.

@@ -294,17 +294,16 @@ func TestProblems(t *testing.T) {
 		},
 		"a remote file of a generator": {
 			"-- kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  files: [a=http://example.com/a]\n",
-			"kustomization.yaml:3:11: http://example.com/a is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -",
+			"kustomization.yaml:3:13: http://example.com/a is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -",
 		},
 		"a remote file of an inline transformer": {
-			"-- kustomization.yaml --\ntransformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  {path: \"https://example.com/a\"}\n" +
-				"- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: https://example.com/b\n",
-			"kustomization.yaml:7:3: https://example.com/b is not fetched",
+			"-- kustomization.yaml --\ntransformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: https://example.com/b\n",
+			"kustomization.yaml:6:9: https://example.com/b is not fetched",
 		},
 		"a remote file of the second transformer of a file": {
-			"-- kustomization.yaml --\ntransformers: [a.yaml]\n-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n" +
+			"-- kustomization.yaml --\ntransformers: [a.yaml]\n-- a.yaml --\napiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: a}\nlabels: {a: b}\n---\n" +
 				"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: https://example.com/b\n",
-			"a.yaml:8:7: https://example.com/b is not fetched",
+			"a.yaml:9:7: https://example.com/b is not fetched",
 		},
 		"a URL that is no file": {
 			"-- kustomization.yaml --\ncommonAnnotations: {a: \"https://example.com\"}\nconfigMapGenerator:\n- {name: a, literals: [\"a=https://example.com\"]}\n", "",

@@ -104,8 +104,10 @@ var rules = []rule{
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/manifest/document", imports: []string{"engines"}, excludes: clients,
 		why: "it reads objects from text: it opens no files, and knows none of the kinds"},
+	{packages: "controllers/manifest/kustomize", imports: []string{"engines/sandbox/confine"}, excludes: clients,
+		why: "it runs kustomize in a process of its own, which knows neither the disk nor what its objects are for"},
 	{packages: "controllers/manifest", imports: []string{
-		"controllers/api/...", "controllers/manifest/document", "controllers/render/memcluster", "controllers/render/schema", "engines", "scripts/...",
+		"controllers/api/...", "controllers/manifest/document", "controllers/manifest/kustomize", "controllers/render/memcluster", "controllers/render/schema", "engines", "scripts/...",
 	},
 		inTests: realHooks, why: "it loads files for offline commands: what is done with them is its callers' part"},
 	{packages: "controllers/check", imports: []string{

@@ -4,6 +4,7 @@ package cases
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,9 +14,16 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
+
+// Main runs the tests of a package whose cases test kustomizations: these are built by processes of the test binary.
+func Main(m *testing.M) {
+	kustomize.Main()
+	os.Exit(m.Run())
+}
 
 // NewRegistry returns the engines, which run scripts in this process.
 func NewRegistry(tb testing.TB) *engines.Registry {

@@ -89,6 +89,8 @@ func (r *readers) note(hook string, read engines.ReadSet) bool {
 	return r.runs[hook] <= checkedCalls
 }
 
+func TestMain(m *testing.M) { cases.Main(m) }
+
 // TestReadsOfExamples compares what the hooks of the examples read with testdata/reads.txt: a hook that reads all of its parent
 // is called for each change of it. For some calls it changes what they did not read.
 func TestReadsOfExamples(t *testing.T) {

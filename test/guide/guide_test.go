@@ -14,6 +14,8 @@ import (
 	"github.com/libretto-k8s/libretto/test/cases"
 )
 
+func TestMain(m *testing.M) { cases.Main(m) }
+
 // snippet is a code block of a document.
 type snippet struct {
 	section, language string

@@ -22,6 +22,8 @@ import (
 	"github.com/libretto-k8s/libretto/test/cases"
 )
 
+func TestMain(m *testing.M) { cases.Main(m) }
+
 func TestOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string

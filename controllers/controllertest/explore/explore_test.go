@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/test/cases"
 )
 
 func newRegistry(tb testing.TB) *engines.Registry {
@@ -59,6 +60,8 @@ func describe(tb testing.TB, r controllertest.Result) {
 		tb.Log("\n" + f.Case)
 	}
 }
+
+func TestMain(m *testing.M) { cases.Main(m) }
 
 // TestExamples explores the examples a little, all but Vitess, whose cases take longest: nothing is to be found. LIBRETTO_EXPLORE_PATHS
 // makes it so many paths of each case, and of all examples.

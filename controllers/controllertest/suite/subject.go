@@ -37,6 +37,8 @@ type source struct {
 	scripts map[string]string
 	// crds are files with CustomResourceDefinitions.
 	crds []string
+	// within bounds what is read.
+	within manifest.Boundary
 	// kinds are those of objects of the test file: what no CustomResourceDefinition says is taken from them.
 	kinds []schema.GroupVersionKind
 }
@@ -47,7 +49,7 @@ func (s source) key() string {
 	for _, name := range slices.Sorted(maps.Keys(s.scripts)) {
 		scripts = append(scripts, name+"="+s.scripts[name])
 	}
-	return fmt.Sprintf("%q %q %q %q %q", s.definition, s.ref, s.namespace, scripts, s.crds)
+	return fmt.Sprintf("%q %q %q %q %q %q", s.definition, s.ref, s.namespace, scripts, s.crds, s.within)
 }
 
 // subjects loads what test files test, each definition once.
@@ -110,7 +112,7 @@ func (s *subjects) load(ctx context.Context, from source) (compiled, []string, e
 func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
 	options := manifest.Options{
 		Filenames: []string{from.definition}, CRDs: from.crds, Namespace: from.namespace, ScriptsDir: s.scriptsDir,
-		Scripts: map[types.NamespacedName]string{}, Ignore: isTestName,
+		Scripts: map[types.NamespacedName]string{}, Ignore: isTestName, Within: from.within,
 	}
 	for name, directory := range from.scripts {
 		namespace, name, _ := strings.Cut(name, "/")

@@ -18,13 +18,16 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 // testFile is a test file that was read.
 type testFile struct {
-	name     string
+	name string
+	// within bounds what it names.
+	within   manifest.Boundary
 	problems []*document.Error
 	tests    []*testDocument
 
@@ -48,6 +51,9 @@ func (r *runner) read(ctx context.Context, name string) (*testFile, error) {
 		return nil, err
 	}
 	f := &testFile{name: name, inputs: Inputs{}}
+	if f.within, err = manifest.BoundaryOf(name); err != nil {
+		return nil, err
+	}
 	f.uses(name)
 	parsed, problems := controllertest.Parse(name, text)
 	f.problems = problems
@@ -88,6 +94,22 @@ func (f *testFile) path(name string) string {
 	return filepath.Join(filepath.Dir(f.name), filepath.FromSlash(name))
 }
 
+// readFile returns the text of a file that is named relative to the test file.
+func (f *testFile) readFile(name string) ([]byte, error) {
+	if err := f.within.Check(f.path(name)); err != nil {
+		return nil, err
+	}
+	return readFile(f.path(name))
+}
+
+// checkWithin returns an error with a place for a path that a document names and may not.
+func (f *testFile) checkWithin(test *controllertest.ControllerTest, field, name string) error {
+	if err := f.within.Check(f.path(name)); err != nil {
+		return &document.Error{Location: test.Location, Message: fmt.Sprintf("%s: %v", field, err)}
+	}
+	return nil
+}
+
 // subjectOf loads what a document tests.
 func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertest.ControllerTest) (*controllertest.Subject, error) {
 	from, err := f.sourceOf(test)
@@ -107,7 +129,7 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 		ShowSecrets: r.ShowSecrets,
 		ReadFile: func(name string) ([]byte, error) {
 			f.uses(f.path(name))
-			return readFile(f.path(name))
+			return f.readFile(name)
 		},
 	}
 	if r.Update {
@@ -124,11 +146,19 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 
 // sourceOf returns where the subject of a document comes from.
 func (f *testFile) sourceOf(test *controllertest.ControllerTest) (source, error) {
-	from := source{definition: f.path(test.Definition), ref: test.DefinitionRef, namespace: test.Namespace, scripts: map[string]string{}}
+	from := source{
+		definition: f.path(test.Definition), ref: test.DefinitionRef, namespace: test.Namespace, scripts: map[string]string{}, within: f.within,
+	}
+	if err := f.checkWithin(test, "definition", test.Definition); err != nil {
+		return from, err
+	}
 	for name, directory := range test.Scripts {
 		namespace, short, named := strings.Cut(name, "/")
 		if !named || namespace == "" || short == "" {
 			return from, &document.Error{Location: test.Location, Message: fmt.Sprintf("scripts: %q must be NAMESPACE/NAME of a ConfigMap", name)}
+		}
+		if err := f.checkWithin(test, "scripts", directory); err != nil {
+			return from, err
 		}
 		from.scripts[name] = f.path(directory)
 	}
@@ -146,6 +176,9 @@ func (f *testFile) sourceOf(test *controllertest.ControllerTest) (source, error)
 		if g.File == "" {
 			addKind(kinds, g.Object)
 			continue
+		}
+		if err := f.checkWithin(test, "given", g.File); err != nil {
+			return from, err
 		}
 		if f.addKindsOf(kinds, g.File) && !slices.Contains(from.crds, f.path(g.File)) {
 			from.crds = append(from.crds, f.path(g.File))
@@ -173,7 +206,7 @@ const crdKind = "CustomResourceDefinition"
 // addKindsOf adds the kinds of a given file, and reports whether it has a CustomResourceDefinition. What is wrong with the file is
 // reported by the cases.
 func (f *testFile) addKindsOf(kinds map[schema.GroupVersionKind]bool, name string) (hasCRD bool) {
-	text, err := readFile(f.path(name))
+	text, err := f.readFile(name)
 	if err != nil {
 		return false
 	}

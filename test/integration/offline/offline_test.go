@@ -15,11 +15,15 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+func TestMain(m *testing.M) {
+	kustomize.Main()
+	os.Exit(cluster.Main(m))
+}
 
 // examples are cases of the examples, by test file: each example has one at least.
 var examples = map[string][]string{
