@@ -8,20 +8,13 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// rollingStrategies returns the update strategies of the kinds with a rolling method. Of several
-// rules for one resource the last one counts.
+// rollingStrategies returns the update strategies of the kinds with a rolling method.
 func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy {
 	strategies := map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy{}
 	for _, child := range config.Children {
-		kind := child.Kind.GroupKind()
 		for i := range config.Spec.ChildResources {
-			rule := &config.Spec.ChildResources[i]
-			switch {
-			case !matchesRule(rule, child):
-			case rule.UpdateMethod().Rolling():
-				strategies[kind] = rule.UpdateStrategy
-			default:
-				delete(strategies, kind)
+			if rule := &config.Spec.ChildResources[i]; matchesRule(rule, child) && rule.UpdateMethod().Rolling() {
+				strategies[child.Kind.GroupKind()] = rule.UpdateStrategy
 			}
 		}
 	}

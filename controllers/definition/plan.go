@@ -228,7 +228,7 @@ type childRule[R any] interface {
 	Force() bool
 }
 
-// childRules resolves rules for children. The last rule for a resource counts.
+// childRules resolves rules for children. A resource may be listed once, in one version: one object would be two children.
 func childRules[R any, P childRule[R]](
 	p Planner, field string, given []R, settings v1alpha1.DefinitionSettings,
 ) ([]variant.ChildRule, error) {
@@ -239,20 +239,14 @@ func childRules[R any, P childRule[R]](
 		if err != nil {
 			return nil, fmt.Errorf("spec.%s[%d]: %w", field, i, err)
 		}
-		next := variant.ChildRule{
+		if first := slices.IndexFunc(rules, func(r variant.ChildRule) bool { return r.GroupResource() == resource.GroupResource() }); first >= 0 {
+			return nil, fmt.Errorf("spec.%s[%d]: %s are listed at spec.%s[%d] already, in version %s: leave one of the two entries",
+				field, i, resource.GroupResource(), field, first, rules[first].Kind.Version)
+		}
+		rules = append(rules, variant.ChildRule{
 			Resource: resource, Method: apply.Method(rule.UpdateMethod().AtOnce()),
 			Strategy: apply.Strategy(rule.Strategy(settings.ApplyStrategy, p.Strategy)), Force: rule.Force(),
-		}
-		at := slices.IndexFunc(rules, func(r variant.ChildRule) bool { return r.GroupResource() == next.GroupResource() })
-		if at >= 0 && rules[at].Kind != next.Kind {
-			return nil, fmt.Errorf("spec.%s[%d]: %s is declared in another version too: one object would be two children: keep one of them",
-				field, i, resource.GroupResource())
-		}
-		if at < 0 {
-			rules = append(rules, next)
-		} else {
-			rules[at] = next
-		}
+		})
 	}
 	return rules, nil
 }

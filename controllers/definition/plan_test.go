@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,47 @@ func TestPlanEqual(t *testing.T) {
 	} {
 		if base.equal(plan(edit)) {
 			t.Errorf("plans with another %s are equal", what)
+		}
+	}
+}
+
+// TestChildResourceTwice checks that a resource is listed once, in one version: of two entries none could be told to be the one that is meant.
+func TestChildResourceTwice(t *testing.T) {
+	find := func(apiVersion, resource string) (discovery.Resource, error) {
+		gv, err := schema.ParseGroupVersion(apiVersion)
+		return discovery.Resource{GroupVersionResource: gv.WithResource(resource), Kind: gv.WithKind(resource)}, err
+	}
+	rule := func(apiVersion, resource string) any {
+		return map[string]any{"apiVersion": apiVersion, "resource": resource}
+	}
+	kinds := map[string]string{
+		"CompositeController": "childResources", "DecoratorController": "attachments", "MapController": "outputResources",
+	}
+	for kind, field := range kinds {
+		for name, c := range map[string]struct {
+			rules []any
+			want  string
+		}{
+			"two resources":       {[]any{rule("v1", "pods"), rule("v1", "services"), rule("apps/v1", "pods")}, ""},
+			"one, in one version": {[]any{rule("v1", "pods"), rule("v1", "services"), rule("v1", "pods")}, "[2]: pods are listed at spec." + field + "[0] already, in version v1"},
+			"one, in two versions": {
+				[]any{rule("a/v1", "things"), rule("a/v2", "things")}, "[1]: things.a are listed at spec." + field + "[0] already, in version v1",
+			},
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				hook := map[string]any{"script": map[string]any{"inline": "a", "engine": "CEL"}}
+				object := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "spec": map[string]any{
+					"generateSelector": true, "parentResource": rule("b/v1", "parents"), "resources": []any{rule("b/v1", "parents")},
+					"inputResources": []any{rule("b/v1", "inputs")}, field: c.rules, "hooks": map[string]any{"sync": hook, "map": hook},
+				}}}
+				_, refusal := Planner{Find: find}.Plan(object)
+				switch {
+				case c.want == "" && refusal != nil:
+					t.Error(refusal.Err)
+				case c.want != "" && (refusal == nil || refusal.Reason != reasonInvalid || !strings.Contains(refusal.Err.Error(), c.want)):
+					t.Errorf("refusal %v, want one with %q", refusal, c.want)
+				}
+			})
 		}
 	}
 }

@@ -43,11 +43,11 @@ type CompositeControllerSpec struct {
 	// ParentResource is the resource whose objects are the parents. The controller
 	// expects their status to be its own.
 	ParentResource CompositeParentRule `json:"parentResource"`
-	// ChildResources are the resources that children may be of. Of two entries for
-	// one resource the last counts.
+	// ChildResources are the resources that children may be of, each in one version.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.apiVersion == b.apiVersion && a.resource == b.resource))",message="a resource is listed twice: leave one entry for it"
 	ChildResources []CompositeChildRule `json:"childResources,omitempty"`
 	// Hooks are the code of the controller.
 	// +optional

@@ -43,11 +43,11 @@ type DecoratorControllerSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Resources []DecoratorTargetRule `json:"resources"`
-	// Attachments are the resources that attachments may be of. Of two entries
-	// for one resource the last counts.
+	// Attachments are the resources that attachments may be of, each in one version.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.apiVersion == b.apiVersion && a.resource == b.resource))",message="a resource is listed twice: leave one entry for it"
 	Attachments []DecoratorAttachmentRule `json:"attachments,omitempty"`
 	// Hooks are the code of the controller.
 	// +optional
