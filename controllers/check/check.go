@@ -67,7 +67,7 @@ func (r *Result) Count(severity Severity) int {
 
 // Run checks all definitions and CustomResourceDefinitions of a set at the same time.
 func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*Result, error) {
-	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}}
+	r := &run{set: set, registry: registry, resources: set.Known(), used: map[scripts.Origin]bool{}}
 	for _, p := range set.Problems {
 		r.add(Finding{Severity: Error, Reason: reasonInvalid, Location: p.Location, Message: p.Message})
 	}
@@ -94,7 +94,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 type run struct {
 	set       *manifest.Set
 	registry  *engines.Registry
-	resources *resources
+	resources *manifest.KnownResources
 
 	mu       sync.Mutex
 	findings []Finding

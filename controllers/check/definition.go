@@ -50,7 +50,7 @@ func (d *definitionCheck) report(severity Severity, reason, field, format string
 
 func (d *definitionCheck) check(ctx context.Context) error {
 	d.checkResources()
-	plan, refusal := d.resources.plan(d.object)
+	plan, refusal := planOf(d.resources, d.object)
 	if refusal != nil {
 		d.refuse()
 		if !d.hasProblem(d.object) {
@@ -85,15 +85,15 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	return nil
 }
 
-// plan returns the plan of a definition. A resource of which nothing is known is assumed to exist.
-func (r *resources) plan(object *document.Object) (*definition.Plan, *definition.Refusal) {
-	planner := definition.Planner{Find: r.findOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
+// planOf returns the plan of a definition. A resource of which nothing is known is assumed to exist.
+func planOf(known *manifest.KnownResources, object *document.Object) (*definition.Plan, *definition.Refusal) {
+	planner := definition.Planner{Find: known.FindOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
 	return planner.Plan(object.Unstructured)
 }
 
 // Scripts returns the scripts of a definition of a set, as the host reads them from it.
 func Scripts(set *manifest.Set, object *document.Object) (scripts.Spec, error) {
-	plan, refusal := newResources(set).plan(object)
+	plan, refusal := planOf(set.Known(), object)
 	if refusal != nil {
 		return scripts.Spec{}, refusal.Err
 	}
@@ -127,18 +127,18 @@ func (d *definitionCheck) checkPlan(plan *definition.Plan) {
 
 // checkResources reports the resources that do not exist, and those of which nothing is known.
 func (d *definitionCheck) checkResources() {
-	for _, rule := range resourceRules(d.object) {
-		_, known, err := d.resources.find(rule.apiVersion, rule.resource)
+	for _, rule := range manifest.ResourceRules(d.object) {
+		_, known, err := d.resources.Find(rule.APIVersion, rule.Resource)
 		switch {
-		case err != nil && d.hasProblem(d.object) && rule.resource != strings.ToLower(rule.resource):
+		case err != nil && d.hasProblem(d.object) && rule.Resource != strings.ToLower(rule.Resource):
 			// The schema says so too.
 		case err != nil:
-			d.report(Error, definition.ReasonResourceNotFound, rule.field, "%s: %v", rule.field, err)
+			d.report(Error, definition.ReasonResourceNotFound, rule.Field, "%s: %v", rule.Field, err)
 		case !known:
-			d.report(Note, reasonUnknownResource, rule.field,
+			d.report(Note, reasonUnknownResource, rule.Field,
 				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, "+
-					"and it is taken to be namespaced, with a status",
-				rule.resource, rule.apiVersion)
+					"and it is taken to be namespaced, with a status: give it with -f",
+				rule.Resource, rule.APIVersion)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.War
 		fields, _ := rule.(map[string]any)
 		apiVersion, _ := fields["apiVersion"].(string)
 		resource, _ := fields["resource"].(string)
-		found, err := d.resources.findOrAssume(apiVersion, resource)
+		found, err := d.resources.FindOrAssume(apiVersion, resource)
 		if err == nil && strings.Contains(w.Message, " of "+found.GroupResource().String()+" ") {
 			return fmt.Sprintf("spec.childResources[%d].updateStrategy", i)
 		}
@@ -171,7 +171,7 @@ func (d *definitionCheck) checkSelector(plan *definition.Plan) {
 		return
 	}
 	parents := plan.Config.Parents[0].Resource
-	if d.resources.prunesSelector(parents.Kind) {
+	if prunesSelector(d.set, parents.Kind) {
 		d.report(Error, reasonNoSelector, "spec.parentResource",
 			"%s have no spec.selector in their CustomResourceDefinition, so that no parent can tell its children: set generateSelector: true, "+
 				"or add the field", parents.GroupResource())

@@ -80,7 +80,8 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 		return nil
 	case errors.As(err, &failed) && failed.Remote:
 		found := files.remoteEntry(failed)
-		r.fail(found.at, "%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -", found.value)
+		r.fail(found.at, "%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -",
+			found.value)
 		return nil
 	}
 	at := engines.Location{File: files.rootName()}
@@ -100,7 +101,7 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 // absentFile matches kustomize's message about a file of a generator that is not there.
 var absentFile = regexp.MustCompile(`evalsymlink failure on '([^']+)' : lstat .*: no such file or directory$`)
 
-// readErrors records what is wrong with the YAML of the files that kustomize has read, each at its place: kustomize tells of it without one.
+// readErrors records what is wrong with the YAML of the files that kustomize has read, at its place, without which kustomize tells of it.
 // It reports whether there is anything.
 func (r *reader) readErrors(files *kustomizeFiles) bool {
 	found := false

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/libretto-k8s/libretto/controllers/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 )
 
@@ -46,7 +45,7 @@ func Declare(set *manifest.Set, o Options) (*Declarations, error) {
 	if err != nil {
 		return nil, err
 	}
-	kindOf := check.Kinds(set)
+	kindOf := set.Known().Kind
 	var definitions []*definition
 	for _, object := range set.Definitions {
 		definitions = append(definitions, w.definition(object, kindOf))

@@ -107,7 +107,7 @@ var rules = []rule{
 	{packages: "controllers/manifest/kustomize", imports: []string{"engines/sandbox/confine"}, excludes: clients,
 		why: "it runs kustomize in a process of its own, which knows neither the disk nor what its objects are for"},
 	{packages: "controllers/manifest", imports: []string{
-		"controllers/api/...", "controllers/manifest/document", "controllers/manifest/kustomize", "controllers/render/memcluster", "controllers/render/schema", "engines", "scripts/...",
+		"controllers/api/...", "controllers/manifest/document", "controllers/manifest/kustomize", "controllers/render/memcluster", "controllers/render/schema", "engines", "runtime/discovery", "scripts/...",
 	},
 		inTests: realHooks, why: "it loads files for offline commands: what is done with them is its callers' part"},
 	{packages: "controllers/check", imports: []string{

@@ -52,6 +52,14 @@ func (s source) key() string {
 	return fmt.Sprintf("%q %q %q %q %q %q", s.definition, s.ref, s.namespace, scripts, s.crds, s.within)
 }
 
+// giveCRD returns how a CustomResourceDefinition is given. Of a kustomization only what it lists is read.
+func (s source) giveCRD() string {
+	if manifest.IsKustomization(s.definition) || strings.HasPrefix(strings.ToLower(filepath.Base(s.definition)), "kustomization") {
+		return "list its CustomResourceDefinition in the resources of kustomization.yaml, or name its file in given"
+	}
+	return "put its CustomResourceDefinition beside the definition, or name its file in given"
+}
+
 // subjects loads what test files test, each definition once.
 type subjects struct {
 	engines    *engines.Registry
@@ -101,8 +109,7 @@ func (s *subjects) load(ctx context.Context, from source) (compiled, []string, e
 	}
 	subject, err := once(&s.mu, s.subjects, key, func() (compiled, error) {
 		for _, resource := range assumed {
-			s.warn(fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: put its CustomResourceDefinition beside the definition, "+
-				"or name its file in given", resource.Kind.Kind, resource.Kind.GroupVersion()))
+			s.warn(manifest.Unvalidated(resource, from.giveCRD()))
 		}
 		return s.compile(ctx, set, from, append(set.Resources(), assumed...))
 	})()
@@ -129,8 +136,13 @@ func (s *subjects) compile(
 	if err := errors.Join(relevant(set, object), err); err != nil {
 		return compiled{}, err
 	}
+	built, assumed := set.Assume(object, resources)
+	for _, resource := range assumed {
+		s.warn(manifest.Unvalidated(resource, from.giveCRD()))
+	}
+	resources = slices.Concat(resources, built, assumed)
 	compile := func(ctx context.Context, definition *unstructured.Unstructured) (map[string]engines.Program, error) {
-		return s.programs(ctx, set, (&document.Object{Unstructured: definition}).WithPlaces(object), resources)
+		return s.programs(ctx, set, from, (&document.Object{Unstructured: definition}).WithPlaces(object), resources)
 	}
 	directories := s.directories(object)
 	programs, err := compile(ctx, object.Unstructured)
@@ -168,7 +180,7 @@ const hostNamespace = "libretto"
 
 // programs compiles the scripts of a definition.
 func (s *subjects) programs(
-	ctx context.Context, set *manifest.Set, object *document.Object, resources []memcluster.Resource,
+	ctx context.Context, set *manifest.Set, from source, object *document.Object, resources []memcluster.Resource,
 ) (map[string]engines.Program, error) {
 	base, err := stage.NewBase(object.Unstructured, resources, stage.Host{HostNamespace: hostNamespace}, controllertest.DefaultNow)
 	if err != nil {
@@ -177,7 +189,7 @@ func (s *subjects) programs(
 	if refusal := base.Refusal; refusal != nil {
 		err := refusal.Err
 		if refusal.Reason == definition.ReasonResourceNotFound {
-			err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", err)
+			err = fmt.Errorf("%w (%s)", err, from.giveCRD())
 		}
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}

@@ -17,6 +17,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -37,11 +38,15 @@ func (r *renderer) prepare(ctx context.Context) error {
 	for i, object := range r.Set.Objects {
 		objects[i] = object.Unstructured
 	}
-	base, err := stage.NewBase(r.definition.Unstructured, r.Set.Resources(), r.Host, r.clock.Now())
+	built, assumed := r.Set.Assume(r.definition, r.Set.Resources())
+	for _, resource := range assumed {
+		r.Warn(manifest.Unvalidated(resource, "give its CustomResourceDefinition with -f"))
+	}
+	base, err := stage.NewBase(r.definition.Unstructured, slices.Concat(r.Set.Resources(), built, assumed), r.Host, r.clock.Now())
 	if err != nil {
 		return err
 	}
-	built, err := stage.New(stage.Input{Base: base, Objects: objects, Namespace: r.Namespace, Clock: r.clock, Warn: r.Warn})
+	staged, err := stage.New(stage.Input{Base: base, Objects: objects, Namespace: r.Namespace, Clock: r.clock, Warn: r.Warn})
 	var refusal *render.RefusedError
 	if errors.As(err, &refusal) {
 		return r.refused(refusal)
@@ -50,27 +55,27 @@ func (r *renderer) prepare(ctx context.Context) error {
 		return err
 	}
 	if r.WithoutSecrets {
-		for i, object := range built.Objects {
-			find := func(kind schema.GroupVersionKind) *openapi.Kind { return built.Schemas.For(ctx, kind) }
+		for i, object := range staged.Objects {
+			find := func(kind schema.GroupVersionKind) *openapi.Kind { return staged.Schemas.For(ctx, kind) }
 			visible, _ := stage.HideSecrets(object.Object, find).(map[string]any)
-			built.Objects[i] = &unstructured.Unstructured{Object: visible}
+			staged.Objects[i] = &unstructured.Unstructured{Object: visible}
 		}
 	}
-	s := &prepared{Stage: built}
-	r.stage, s.parents = s, r.parentsAmong(built)
+	s := &prepared{Stage: staged}
+	r.stage, s.parents = s, r.parentsAmong(staged)
 	if len(s.parents) == 0 {
 		return nil
 	}
-	for _, object := range built.Objects {
-		if slices.ContainsFunc(built.Plan.Config.Inputs, func(rule variant.InputRule) bool { return rule.Kind == object.GroupVersionKind() }) {
+	for _, object := range staged.Objects {
+		if slices.ContainsFunc(staged.Plan.Config.Inputs, func(rule variant.InputRule) bool { return rule.Kind == object.GroupVersionKind() }) {
 			s.inputs = append(s.inputs, object)
 		}
 	}
-	programs, err := r.programs(ctx, built.Plan)
+	programs, err := r.programs(ctx, staged.Plan)
 	if err != nil {
 		return err
 	}
-	s.session, err = built.Run(ctx, programs)
+	s.session, err = staged.Run(ctx, programs)
 	return err
 }
 
