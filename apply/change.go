@@ -26,9 +26,6 @@ const (
 	ActionDelete Action = "Delete"
 )
 
-// Actions lists all actions.
-var Actions = []Action{ActionAdopt, ActionRelease, ActionCreate, ActionUpdate, ActionRecreate, ActionDelete}
-
 // Change is one write. Diff, Adopt and Release make them.
 type Change struct {
 	Action   Action

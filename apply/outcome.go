@@ -61,11 +61,6 @@ const (
 	FailureUnavailable Failure = "Unavailable"
 )
 
-// Failures lists all classes of errors.
-var Failures = []Failure{
-	FailureConflict, FailureAlreadyExists, FailureFieldConflict, FailureNamespaceMissing, FailureInvalid, FailureUnavailable,
-}
-
 // Classify returns the class of an outcome's error.
 func Classify(err error) Failure {
 	switch {

@@ -51,25 +51,17 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}),
 	}
-	definitionmetrics.Register(registry, m.revision, "script_revision_info", "revision")
-	definitionmetrics.Register(registry, m.errors, "script_load_errors_total")
-	definitionmetrics.Register(registry, m.tests, "script_tests_total", "result")
-	registry.MustRegister(m.duration, m.testTime, m.previewTime, m.previews)
+	registry.MustRegister(m.revision, m.errors, m.duration, m.tests, m.testTime, m.previews, m.previewTime)
 	return m
 }
 
-// Begin makes the counters of a definition exist, so that their first increase is seen.
+// Begin makes the counters of what goes wrong in a definition exist, so that their first increase is seen.
 func (m *Metrics) Begin(definition string) {
 	if m == nil {
 		return
 	}
 	m.errors.WithLabelValues(definitionmetrics.Values(definition)...)
-	for _, result := range testResults {
-		m.tests.WithLabelValues(definitionmetrics.Values(definition, result)...)
-	}
-	for _, result := range previewResults {
-		m.previews.WithLabelValues(definitionmetrics.Values(definition, result)...)
-	}
+	m.previews.WithLabelValues(definitionmetrics.Values(definition, previewHeld)...)
 }
 
 // Serves notes which revision serves for a definition; empty means none.
@@ -109,6 +101,9 @@ func (m *Metrics) reloaded(took time.Duration) {
 
 func (m *Metrics) tested(definition, result string, took time.Duration) {
 	if m != nil {
+		for _, each := range []string{resultFailed, resultTimedOut, resultError} { // Few definitions have tests.
+			m.tests.WithLabelValues(definitionmetrics.Values(definition, each)...)
+		}
 		m.tests.WithLabelValues(definitionmetrics.Values(definition, result)...).Inc()
 		m.testTime.Observe(took.Seconds())
 	}

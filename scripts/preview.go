@@ -201,8 +201,6 @@ const (
 	previewApproved = "approved"
 )
 
-var previewResults = []string{previewPassed, previewHeld, previewUnknown, previewApproved}
-
 func (p Preview) result() string {
 	switch {
 	case p.Held != "":

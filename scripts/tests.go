@@ -170,8 +170,6 @@ const (
 	resultCanceled = "canceled"
 )
 
-var testResults = []string{resultPassed, resultFailed, resultTimedOut, resultError, resultCanceled}
-
 func resultOf(o outcome, finished bool) string {
 	switch {
 	case !finished:

@@ -72,19 +72,12 @@ func ownMetrics() *recordingRegisterer {
 }
 
 // TestMetricNames holds all metrics to one rule: what is about definitions has the labels kind and definition, by which it can be joined,
-// and a name that says so. Former names are marked.
+// and a name that says so.
 func TestMetricNames(t *testing.T) {
 	registry := ownMetrics()
-	deprecated := 0
 	for _, d := range registry.descriptions {
 		has := slices.Contains(d.labels, "kind") && slices.Contains(d.labels, "definition")
 		switch {
-		case strings.HasPrefix(d.help, "Deprecated"):
-			deprecated++
-			now := definitionmetrics.Prefix + strings.TrimPrefix(d.name, "libretto_")
-			if !slices.ContainsFunc(registry.descriptions, func(d metricDescription) bool { return d.name == now }) || !strings.Contains(d.help, now) {
-				t.Errorf("%s: %s: there is no %s, or it does not say so", d.name, d.help, now)
-			}
 		case strings.HasPrefix(d.name, "workqueue_"):
 			if !has || !slices.Contains(d.labels, "name") {
 				t.Errorf("%s{%s}: want kind and definition, and name as other controllers have it", d.name, d.labels)
@@ -92,9 +85,6 @@ func TestMetricNames(t *testing.T) {
 		case has != strings.HasPrefix(d.name, definitionmetrics.Prefix), !has && (slices.Contains(d.labels, "definition") || slices.Contains(d.labels, "controller")):
 			t.Errorf("%s{%s}: what begins with %s has the labels kind and definition, and nothing else has", d.name, d.labels, definitionmetrics.Prefix)
 		}
-	}
-	if deprecated != 13 {
-		t.Errorf("%d former names, want 13", deprecated)
 	}
 	// The type of a metric is only known of those that exist; the rest is linted by its name and help.
 	families, err := registry.Gather()
@@ -122,7 +112,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestCountersExist checks that counters of a definition are there at 0, under both of their names, and so are the ends of workers.
+// TestCountersExist checks that counters of what goes wrong in a definition are there at 0, and so are the ends of workers.
 func TestCountersExist(t *testing.T) {
 	families, err := ownMetrics().Gather()
 	if err != nil {
@@ -136,12 +126,11 @@ func TestCountersExist(t *testing.T) {
 		t.Errorf("ends of workers have %d series, want one for each reason", got)
 	}
 	for name, want := range map[string]int{
-		"hot_loops_total": 1, "hook_events_total": 4, "child_writes_total": 42, "script_load_errors_total": 1, "script_tests_total": 5,
+		"hot_loops_total": 1, "hook_events_total": 1, "child_write_failures_total": 4, "script_load_errors_total": 1,
+		"script_previews_total": 1,
 	} {
-		for _, prefix := range []string{"libretto_", definitionmetrics.Prefix} {
-			if got := series[prefix+name]; got != want {
-				t.Errorf("%s%s has %d series, want %d", prefix, name, got, want)
-			}
+		if got := series[definitionmetrics.Prefix+name]; got != want {
+			t.Errorf("%s has %d series, want %d", name, got, want)
 		}
 	}
 }

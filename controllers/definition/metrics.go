@@ -2,7 +2,6 @@ package definition
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,7 +27,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		parents: gauge("parents", "Parents, by state: synced, failing, waiting, or pending before the first sync.", "state"),
 		inputs:  gauge("inputs", "Inputs of maps, by state: synced, failing or waiting.", "state"),
 		conditions: gauge("condition",
-			"Conditions of definitions, by type: 1 for the status that it has (true, false or unknown), and 0 for the others.", "type", "status"),
+			"Conditions of definitions, by type: 1 if it is True, 0 if it is False, and -1 if it is Unknown.", "type"),
 		rollout: gauge("script_rollout_parents",
 			"Parents while an edit of scripts is rolled out, by revision: stable, or updated if they have been synced by the edit.", "revision"),
 	}
@@ -53,19 +52,19 @@ func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, pare
 		kinds = append(slices.Clone(kinds), v1alpha1.ConditionProgressing)
 	}
 	for _, kind := range kinds {
-		is := metav1.ConditionUnknown
-		for _, condition := range status.Conditions {
-			if condition.Type == kind {
-				is = condition.Status
-			}
-		}
-		for _, each := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
-			value := 0.0
-			if each == is {
-				value = 1
-			}
-			m.conditions.WithLabelValues(definitionmetrics.Values(key.String(), kind, strings.ToLower(string(each)))...).Set(value)
-		}
+		m.conditions.WithLabelValues(definitionmetrics.Values(key.String(), kind)...).Set(conditionValue(status.Conditions, kind))
+	}
+}
+
+// conditionValue returns the value of a condition's metric. One that is missing is unknown.
+func conditionValue(conditions []metav1.Condition, kind string) float64 {
+	switch {
+	case meta.IsStatusConditionTrue(conditions, kind):
+		return 1
+	case meta.IsStatusConditionFalse(conditions, kind):
+		return 0
+	default:
+		return -1
 	}
 }
 

@@ -41,14 +41,13 @@ func TestDefinitionMetrics(t *testing.T) {
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "libretto_definition_parents", "libretto_definition_inputs"); err != nil {
 		t.Error(err)
 	}
-	for condition, want := range map[string]float64{"Ready true": 1, "Ready false": 0, "ParentsSynced false": 1, "Accepted unknown": 1} {
-		kind, value, _ := strings.Cut(condition, " ")
-		if got := testutil.ToFloat64(m.conditions.WithLabelValues(v1alpha1.MapControllerKind, "m", kind, value)); got != want {
-			t.Errorf("%s is %v, want %v", condition, got, want)
+	for kind, want := range map[string]float64{"Ready": 1, "ParentsSynced": 0, "Accepted": -1} {
+		if got := testutil.ToFloat64(m.conditions.WithLabelValues(v1alpha1.MapControllerKind, "m", kind)); got != want {
+			t.Errorf("%s is %v, want %v", kind, got, want)
 		}
 	}
-	if n := testutil.CollectAndCount(m.conditions); n != 12 {
-		t.Errorf("%d series of conditions, want three for each of four", n)
+	if n := testutil.CollectAndCount(m.conditions); n != 4 {
+		t.Errorf("%d series of conditions, want one for each of four", n)
 	}
 	m.set(key, status, parentStatus{})
 	if n := testutil.CollectAndCount(m.parents) + testutil.CollectAndCount(m.inputs); n != 0 {

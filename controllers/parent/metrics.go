@@ -13,8 +13,10 @@ import (
 
 // Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.
 type Metrics struct {
-	calls      *prometheus.HistogramVec
+	calls      *prometheus.SummaryVec
+	allCalls   *prometheus.HistogramVec
 	writes     *prometheus.CounterVec
+	failures   *prometheus.CounterVec
 	hotLoops   *prometheus.CounterVec
 	events     *prometheus.CounterVec
 	hostEvents *prometheus.CounterVec
@@ -23,13 +25,19 @@ type Metrics struct {
 // NewMetrics returns registered metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: definitionmetrics.Prefix + "hook_duration_seconds", Help: "Time of one call to a hook, by outcome: success or the reason of its failure.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		calls: prometheus.NewSummaryVec(prometheus.SummaryOpts{
+			Name: definitionmetrics.Prefix + "hook_duration_seconds", Help: "Time and number of the calls to a hook, by outcome: success or the reason of its failure.",
 		}, definitionmetrics.Labels("hook", "outcome")),
+		allCalls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "libretto_hook_duration_seconds", Help: "Time of one call to a hook of any definition.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		}, []string{"hook"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: definitionmetrics.Prefix + "child_writes_total", Help: "Writes of children, by action and outcome: success or the kind of failure.",
-		}, definitionmetrics.Labels("action", "outcome")),
+			Name: definitionmetrics.Prefix + "child_writes_total", Help: "Writes of children that did not fail, by action.",
+		}, definitionmetrics.Labels("action")),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: definitionmetrics.Prefix + "child_write_failures_total", Help: "Writes of children that failed, by reason.",
+		}, definitionmetrics.Labels("reason")),
 		hotLoops: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: definitionmetrics.Prefix + "hot_loops_total", Help: "Hot loops that were slowed down: " +
 				"children that are fought over or renamed in each sync, and statuses that never settle.",
@@ -43,35 +51,21 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 				"or dropped (beyond the limits).",
 		}, definitionmetrics.Labels("reason", "outcome")),
 	}
-	registry.MustRegister(m.hostEvents)
-	for name, metric := range map[string]struct {
-		collector prometheus.Collector
-		labels    []string
-	}{
-		"hook_duration_seconds": {m.calls, []string{"hook", "outcome"}},
-		"child_writes_total":    {m.writes, []string{"action", "outcome"}},
-		"hot_loops_total":       {m.hotLoops, nil},
-		"hook_events_total":     {m.events, []string{"outcome"}},
-	} {
-		definitionmetrics.Register(registry, metric.collector, name, metric.labels...)
-	}
+	registry.MustRegister(m.calls, m.allCalls, m.writes, m.failures, m.hotLoops, m.events, m.hostEvents)
 	return m
 }
 
-// Begin makes the counters of a definition exist, so that their first increase is seen.
+// Begin makes the counters of what goes wrong in a definition and does not pass by itself exist, so that their first increase is seen.
 func (m *Metrics) Begin(definition string) {
 	if m == nil {
 		return
 	}
 	m.hotLoops.WithLabelValues(definitionmetrics.Values(definition)...)
-	for _, outcome := range []string{eventsEmitted, eventsRepeated, eventsDropped, eventsWithheld} {
-		m.events.WithLabelValues(definitionmetrics.Values(definition, outcome)...)
-	}
-	for _, action := range apply.Actions {
-		m.writes.WithLabelValues(definitionmetrics.Values(definition, string(action), success)...)
-		for _, failure := range apply.Failures {
-			m.writes.WithLabelValues(definitionmetrics.Values(definition, string(action), string(failure))...)
-		}
+	m.events.WithLabelValues(definitionmetrics.Values(definition, eventsDropped)...)
+	for _, failure := range []apply.Failure{
+		apply.FailureAlreadyExists, apply.FailureFieldConflict, apply.FailureNamespaceMissing, apply.FailureInvalid,
+	} {
+		m.failures.WithLabelValues(definitionmetrics.Values(definition, string(failure))...)
 	}
 }
 
@@ -86,6 +80,7 @@ func (m *Metrics) Forget(definition string) {
 	labels := definitionmetrics.Selector(definition)
 	m.calls.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
+	m.failures.DeletePartialMatch(labels)
 	m.hotLoops.DeletePartialMatch(labels)
 	m.events.DeletePartialMatch(labels)
 	m.hostEvents.DeletePartialMatch(labels)
@@ -94,10 +89,10 @@ func (m *Metrics) Forget(definition string) {
 // RegisterAnswerCacheMetrics registers the metrics of the cache that Environment.Answers is.
 func RegisterAnswerCacheMetrics(registry prometheus.Registerer, answers *lru.Cache) {
 	register := func(name, help string, kind prometheus.ValueType, value func(lru.Usage) float64) {
-		definitionmetrics.Register(registry, &answerCacheMetric{
+		registry.MustRegister(&answerCacheMetric{
 			answers: answers, kind: kind, value: value,
 			desc: prometheus.NewDesc(definitionmetrics.Prefix+name, help, definitionmetrics.Labels(), nil),
-		}, name)
+		})
 	}
 	register("response_cache_bytes", "Memory of the hook responses that are cached.", prometheus.GaugeValue,
 		func(usage lru.Usage) float64 { return float64(usage.Bytes) })
@@ -131,17 +126,18 @@ func (m *Metrics) observeCall(definition, hook string, took time.Duration, err e
 		outcome = engines.KindOf(err).Reason()
 	}
 	m.calls.WithLabelValues(definitionmetrics.Values(definition, hook, outcome)...).Observe(took.Seconds())
+	m.allCalls.WithLabelValues(hook).Observe(took.Seconds())
 }
 
 func (m *Metrics) countWrite(definition string, outcome apply.Outcome) {
 	if m == nil {
 		return
 	}
-	result := success
 	if failure := apply.Classify(outcome.Err); failure != apply.FailureNone {
-		result = string(failure)
+		m.failures.WithLabelValues(definitionmetrics.Values(definition, string(failure))...).Inc()
+		return
 	}
-	m.writes.WithLabelValues(definitionmetrics.Values(definition, string(outcome.Change.Action), result)...).Inc()
+	m.writes.WithLabelValues(definitionmetrics.Values(definition, string(outcome.Change.Action))...).Inc()
 }
 
 func (m *Metrics) countHotLoop(definition string) {

@@ -54,8 +54,7 @@ func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
 				"equal, different, failed (the shadow gave none) or dropped (too many were under way).",
 		}, definitionmetrics.Labels("hook", "outcome")),
 	}
-	definitionmetrics.Register(registry, p.fallbacks, "hook_fallback_total", "hook", "reason")
-	definitionmetrics.Register(registry, p.shadows, "hook_shadow_total", "hook", "outcome")
+	registry.MustRegister(p.fallbacks, p.shadows)
 	return p
 }
 

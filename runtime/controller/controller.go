@@ -155,9 +155,8 @@ func (c *Controller) processNextItem(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	start := c.config.Clock.Now()
 	result, err := c.reconcile(ctx, key)
-	c.config.Metrics.observe(c.config.Name, outcome(result, err), c.config.Clock.Since(start))
+	c.config.Metrics.count(c.config.Name, outcome(result, err))
 	c.schedule(ctx, key, result, err)
 	return true
 }

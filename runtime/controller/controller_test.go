@@ -122,7 +122,7 @@ func TestKeyString(t *testing.T) {
 func TestForgetDropsSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
-	metrics.observe("gone", "success", time.Second)
+	metrics.count("gone", "success")
 	metrics.queue.NewAddsMetric("gone").Inc()
 	metrics.Forget("gone")
 	families, err := registry.Gather()

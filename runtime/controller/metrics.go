@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
 
@@ -11,9 +9,8 @@ import (
 
 // Metrics are the metrics of all control loops of a process. A nil *Metrics records nothing.
 type Metrics struct {
-	total    *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	queue    queueMetrics
+	total *prometheus.CounterVec
+	queue queueMetrics
 }
 
 // NewMetrics creates the metrics and registers them.
@@ -22,14 +19,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: definitionmetrics.Prefix + "reconcile_total", Help: "Passes over one key, by outcome: success, later or error.",
 		}, definitionmetrics.Labels("outcome")),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: definitionmetrics.Prefix + "reconcile_duration_seconds", Help: "Time of one pass over one key.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
-		}, definitionmetrics.Labels()),
 		queue: newQueueMetrics(),
 	}
-	definitionmetrics.RegisterLoops(registry, m.total, "reconcile_total", "outcome")
-	definitionmetrics.RegisterLoops(registry, m.duration, "reconcile_duration_seconds")
+	registry.MustRegister(m.total)
 	m.queue.register(registry)
 	return m
 }
@@ -40,7 +32,6 @@ func (m *Metrics) Forget(controller string) {
 		return
 	}
 	m.total.DeletePartialMatch(definitionmetrics.LoopSelector(controller))
-	m.duration.DeletePartialMatch(definitionmetrics.LoopSelector(controller))
 	m.queue.forget(controller)
 }
 
@@ -54,12 +45,11 @@ func (m *Metrics) begin(controller string) {
 	}
 }
 
-func (m *Metrics) observe(controller, outcome string, took time.Duration) {
+func (m *Metrics) count(controller, outcome string) {
 	if m == nil {
 		return
 	}
 	m.total.WithLabelValues(definitionmetrics.LoopValues(controller, outcome)...).Inc()
-	m.duration.WithLabelValues(definitionmetrics.LoopValues(controller)...).Observe(took.Seconds())
 }
 
 func (m *Metrics) queues() workqueue.MetricsProvider {
@@ -85,10 +75,8 @@ func newQueueMetrics() queueMetrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_" + name, Help: help}, label)
 	}
-	histogram := func(name, help string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "workqueue_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(1e-6, 10, 10),
-		}, label)
+	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec { // Few buckets, as each definition has them.
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_" + name, Help: help, Buckets: buckets}, label)
 	}
 	return queueMetrics{
 		depth:      gauge("depth", "Keys that wait."),
@@ -96,8 +84,8 @@ func newQueueMetrics() queueMetrics {
 		longest:    gauge("longest_running_processor_seconds", "Time of the longest pass under way."),
 		adds:       counter("adds_total", "Keys added."),
 		retries:    counter("retries_total", "Keys added again after an error."),
-		latency:    histogram("queue_duration_seconds", "Time a key waited."),
-		work:       histogram("work_duration_seconds", "Time a key was worked on."),
+		latency:    histogram("queue_duration_seconds", "Time a key waited.", 0.1, 1, 10),
+		work:       histogram("work_duration_seconds", "Time a key was worked on.", 0.01, 0.1, 1, 10),
 	}
 }
 

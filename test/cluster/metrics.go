@@ -24,6 +24,28 @@ func ParseMetrics(text io.Reader) (Metrics, error) {
 	return families, nil
 }
 
+// Series returns how many series there are whose labels include the given ones, by the name of the metric.
+func (m Metrics) Series(labels map[string]string) map[string]int {
+	series := map[string]int{}
+	for name, family := range m {
+		for _, metric := range family.GetMetric() {
+			if !includes(metric.GetLabel(), labels) {
+				continue
+			}
+			const sumAndCount = 2
+			switch {
+			case metric.GetHistogram() != nil:
+				series[name] += len(metric.GetHistogram().GetBucket()) + sumAndCount
+			case metric.GetSummary() != nil:
+				series[name] += len(metric.GetSummary().GetQuantile()) + sumAndCount
+			default:
+				series[name]++
+			}
+		}
+	}
+	return series
+}
+
 // Sum adds up the samples of a counter or gauge whose labels include the given ones. Of a histogram it counts the
 // observations.
 func (m Metrics) Sum(name string, labels map[string]string) float64 {
@@ -31,7 +53,7 @@ func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	for _, metric := range m[name].GetMetric() {
 		if includes(metric.GetLabel(), labels) {
 			sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + metric.GetUntyped().GetValue() +
-				float64(metric.GetHistogram().GetSampleCount())
+				float64(metric.GetHistogram().GetSampleCount()+metric.GetSummary().GetSampleCount())
 		}
 	}
 	return sum

@@ -383,7 +383,7 @@ func (c *scene) filled(ctx context.Context) (time.Time, error) {
 	defer cancel()
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		metrics, err := c.host.metrics(ctx)
-		return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + definitionName}) > 0, err
+		return metrics.Sum("libretto_definition_reconcile_total", map[string]string{"definition": definitionName}) > 0, err
 	})
 	return time.Now(), err
 }

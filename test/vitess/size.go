@@ -22,7 +22,7 @@ const (
 	// userAgent is that of libretto in the audit log.
 	userAgent = "libretto/"
 	// hookDuration is the metric of hook calls.
-	hookDuration = "libretto_hook_duration_seconds"
+	hookDuration = "libretto_definition_hook_duration_seconds"
 )
 
 // size is that of a measurement.
@@ -169,7 +169,7 @@ func (s *show) tell(ctx context.Context, before cluster.Metrics, requests cluste
 	s.Out.OK("writes: %d, where %d are the least: %.2f for each of them", writes, least, float64(writes)/float64(least))
 	s.Out.OK("hook calls: %.0f, for %d parents", calls, s.size.parents())
 	for _, level := range []string{"cluster", "cell", "keyspace", "shard"} {
-		of := map[string]string{"definition": "CompositeController vitess-" + level}
+		of := map[string]string{"kind": "CompositeController", "definition": "vitess-" + level}
 		s.Out.Info(fmt.Sprintf("  %5.0f of %ss, %s each", after.Sum(hookDuration, of), level, steps.Duration(meanCall(after, "vitess-"+level))))
 	}
 	s.Out.OK("the host used %.1f s of CPU, and %d MiB of memory at most, without its workers", cpu, peak>>20)
@@ -197,9 +197,9 @@ func meanCall(metrics cluster.Metrics, definition string) time.Duration {
 	count, sum := 0.0, 0.0
 	for _, metric := range metrics[hookDuration].GetMetric() {
 		for _, label := range metric.GetLabel() {
-			if label.GetName() == "definition" && strings.HasSuffix(label.GetValue(), " "+definition) {
-				count += float64(metric.GetHistogram().GetSampleCount())
-				sum += metric.GetHistogram().GetSampleSum()
+			if label.GetName() == "definition" && label.GetValue() == definition {
+				count += float64(metric.GetSummary().GetSampleCount())
+				sum += metric.GetSummary().GetSampleSum()
 			}
 		}
 	}
