@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -100,7 +102,9 @@ func TestScriptRolloutIsNoInput(t *testing.T) {
 func TestLogOfDefinitions(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	r := &Reconciler{config: Config{Environment: parent.Environment{Events: record.NewFakeRecorder(100), Log: log}}}
+	r := &Reconciler{config: Config{Environment: parent.Environment{
+		Events: record.NewFakeRecorder(100), Log: log, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
+	}}}
 	object, s := annotated(nil), &runtimeState{}
 	broken := scripts.State{Loaded: "r1", Desired: "r2", Problems: []scripts.Problem{{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("boom")}}}
 	for _, step := range []struct {

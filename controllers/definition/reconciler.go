@@ -107,13 +107,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
 	s.testsFailed.Store(view.problems.TestsFailed())
-	r.sendEvents(object, s, view)
+	after := variant.Earlier(view.rollout.after, r.sendEvents(object, s, view))
 	now := r.config.Environment.Clock.Now()
 	status := s.statusOf(object, view)
 	r.config.DefinitionMetrics.set(key, status, view.parents)
 	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
-		return controller.Result{RequeueAfter: variant.Earlier(wait, view.rollout.after)}, retired
+		return controller.Result{RequeueAfter: variant.Earlier(wait, after)}, retired
 	}
-	again := variant.Earlier(recheckInterval, view.rollout.after)
-	return controller.Result{RequeueAfter: again}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
+	return controller.Result{RequeueAfter: variant.Earlier(recheckInterval, after)}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
 }

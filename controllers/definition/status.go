@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,8 @@ type statusView struct {
 
 // lastEvents is the content of the last events.
 type lastEvents struct {
+	// notFoundSince is since when a resource of the spec has not been served, or zero.
+	notFoundSince                                           time.Time
 	accepted, problems, credentials, resting, held, rollout string
 	revision                                                scripts.RevisionID
 	warnings                                                []warning
@@ -192,16 +195,35 @@ func errorText(refusal *Refusal) string {
 	return refusal.Err.Error()
 }
 
-// sendEvents sends an event for each change since the last ones.
-func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
+// notFoundDelay is for how long a resource may be missing before an event warns of it. A CustomResourceDefinition that is applied together
+// with the definition, by whatever tool and in either order, is served by then.
+const notFoundDelay = 10 * time.Second
+
+// setAccepted notes what the condition Accepted says, for the event about it. It returns how long it is until that is due, or zero.
+func (e *lastEvents) setAccepted(before lastEvents, accepted metav1.Condition, now time.Time) (wait time.Duration) {
+	if accepted.Status != metav1.ConditionFalse {
+		return 0
+	}
+	if accepted.Reason == reasonNotFound {
+		if e.notFoundSince = before.notFoundSince; e.notFoundSince.IsZero() {
+			e.notFoundSince = now
+		}
+		if wait = e.notFoundSince.Add(notFoundDelay).Sub(now); wait > 0 {
+			return wait
+		}
+	}
+	e.accepted = accepted.Message
+	return 0
+}
+
+// sendEvents sends an event for each change since the last ones. It returns how long it is until another one is due, or zero.
+func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) (wait time.Duration) {
 	before := s.lastEvents
 	now := lastEvents{
 		problems: v.problems.Message(), revision: v.revision, warnings: v.warnings,
 		credentials: v.credentials, resting: v.resting, held: v.held, versions: before.versions,
 	}
-	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
-		now.accepted = accepted.Message
-	}
+	wait = now.setAccepted(before, v.conditions[0], r.config.Environment.Clock.Now())
 	if now.accepted != "" && now.accepted != before.accepted {
 		r.warn(object, "CreateError", now.accepted)
 	}
@@ -217,6 +239,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 		r.warn(object, reasonScriptResting, now.resting)
 	}
 	r.sendWarningEvents(object, before.warnings, now.warnings)
+	return wait
 }
 
 // warn emits an event about a definition, and logs it.

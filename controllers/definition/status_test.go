@@ -3,6 +3,7 @@ package definition
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,6 +119,38 @@ func TestCauseOfNotReady(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestNotFoundIsQuietAtFirst goes through the life of a definition whose resource is missing at times: an event about that is due once it
+// has been for ten seconds.
+func TestNotFoundIsQuietAtFirst(t *testing.T) {
+	start := time.Unix(1000, 0)
+	refused := func(reason string) metav1.Condition {
+		return metav1.Condition{Type: "Accepted", Status: metav1.ConditionFalse, Reason: reason, Message: "refused: " + reason}
+	}
+	missing, invalid, accepted := refused(reasonNotFound), refused(reasonInvalid), metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue}
+	var last lastEvents
+	for _, step := range []struct {
+		what      string
+		condition metav1.Condition
+		at, wait  time.Duration
+		event     string
+	}{
+		{"its resource is missing", missing, 0, notFoundDelay, ""},
+		{"still", missing, 4 * time.Second, 6 * time.Second, ""},
+		{"now it is served", accepted, 5 * time.Second, 0, ""},
+		{"it is missing again, from now on", missing, 11 * time.Second, notFoundDelay, ""},
+		{"for long", missing, 21 * time.Second, 0, missing.Message},
+		{"and longer", missing, time.Hour, 0, missing.Message},
+		{"what does not pass by itself is told at once", invalid, time.Hour, 0, invalid.Message},
+		{"what was missing before does not count then", missing, 2 * time.Hour, notFoundDelay, ""},
+	} {
+		var now lastEvents
+		if wait := now.setAccepted(last, step.condition, start.Add(step.at)); wait != step.wait || now.accepted != step.event {
+			t.Errorf("%s: %q, and the next in %s, want %q and %s", step.what, now.accepted, wait, step.event, step.wait)
+		}
+		last = now
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
@@ -79,6 +80,24 @@ func TestCRDThatComesLateAndGoes(t *testing.T) {
 	t.Logf("a late CRD was picked up after %s, and again after %s", first.Round(time.Millisecond), second.Round(time.Millisecond))
 	if min(first, second) > 2*time.Second {
 		t.Errorf("a late CRD was picked up after %s, and again after %s, want 2 s at most", first, second)
+	}
+}
+
+// TestCRDAndDefinitionAtOnce applies a definition and then its CustomResourceDefinition, as kubectl does with a directory: that is no
+// reason to warn.
+func TestCRDAndDefinitionAtOnce(t *testing.T) {
+	e := env.New(t)
+	e.Start()
+	name := define(e, "", copies, childRule("InPlace"))
+	e.WaitForCondition(name, "Accepted", "False", "ResourceNotFound")
+	e.Apply(thingCRD(e))
+	e.WaitForCondition(name, "Ready", "True")
+	list, err := e.Cluster.Dynamic().Resource(env.Events).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	e.NoError(err)
+	for _, event := range list.Items {
+		if event.Object["type"] != "Normal" {
+			t.Errorf("%s %s: %s", event.Object["type"], event.Object["reason"], event.Object["message"])
+		}
 	}
 }
 
