@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/render/offline"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // renderFormats are the formats of -o.
@@ -265,9 +266,13 @@ func (o *renderOptions) write(
 		return err
 	}
 	out := offline.Output{Out: w.stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: isColoured(w)}
-	switch o.output {
-	case "diff":
+	if o.output == "diff" {
 		return out.Diff(renderings)
+	}
+	if isTerminal(w.stdout) { // Programs get texts of others as they are, and people do not.
+		out.Out = printable.Writer(w.stdout)
+	}
+	switch o.output {
 	case "request":
 		return out.Requests(renderings)
 	case "json":

@@ -27,6 +27,7 @@ const (
 	reasonNoSelector        = "NoSelector"
 	reasonScriptWarning     = "ScriptWarning"
 	reasonUnusedFile        = "UnusedFile"
+	reasonTextDirection     = "TextDirection"
 	reasonUnusedImport      = "UnusedImport"
 	reasonUnusedLibraries   = "UnusedLibraries"
 	reasonUnusedScripts     = "UnusedScripts"

@@ -130,7 +130,7 @@ func (r *Result) writeGitHub(w io.Writer) error {
 	for _, f := range r.Findings {
 		properties := []string{"title=" + escapeProperty.Replace(f.Reason)}
 		if f.Location.File != "" {
-			properties = append(properties, "file="+escapeProperty.Replace(f.Location.File))
+			properties = append(properties, "file="+escapeProperty.Replace(printable.Line(f.Location.File)))
 		}
 		if f.Location.Line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", f.Location.Line))
@@ -138,7 +138,7 @@ func (r *Result) writeGitHub(w io.Writer) error {
 		if f.Location.Column > 0 {
 			properties = append(properties, fmt.Sprintf("col=%d", f.Location.Column))
 		}
-		message := escapeData.Replace(strings.Join(append([]string{f.text()}, f.Detail...), "\n"))
+		message := escapeData.Replace(printable.Text(strings.Join(append([]string{f.text()}, f.Detail...), "\n")))
 		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", commands[f.Severity], strings.Join(properties, ","), message); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -139,9 +140,26 @@ func (d *definitionCheck) checkTree(t *tree) {
 			d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 		}
 	}
+	d.checkDirections(t)
 	d.reportLibraries(t)
 	d.checkParameters(t)
 	d.checkSecrets(t)
+}
+
+// directionControls are the characters that turn the direction of the text after them, up to the end of the line.
+const directionControls = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+// checkDirections reports files that are used, also of libraries, in which editors and reviews show a text in another order than it is run in.
+func (d *definitionCheck) checkDirections(t *tree) {
+	for _, file := range slices.Sorted(maps.Keys(t.reached)) {
+		text := t.files[file]
+		if at := strings.IndexAny(text, directionControls); at >= 0 {
+			r, _ := utf8.DecodeRuneInString(text[at:])
+			d.warn(t, engines.Location{File: file, Line: 1 + strings.Count(text[:at], "\n")}, reasonTextDirection,
+				"U+%04X turns the direction of the text after it, so that it is shown in another order than it is run in: "+
+					"leave it out, or write it as an escape", r)
+		}
+	}
 }
 
 // minUnusedBytes is how much of the libraries must be unused for a note.

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/printable"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -31,7 +32,7 @@ const endOfColour = "\x1b[0m"
 func (o Output) Diff(renderings []*Rendering) error {
 	w := bufio.NewWriter(o.Out)
 	for _, r := range renderings {
-		fmt.Fprintf(w, "# %s of %s\n", r.Name(), nameOf(r.Definition.GetKind(), "", r.Definition.GetName()))
+		fmt.Fprintf(w, "# %s of %s\n", printable.Line(r.Name()), printable.Line(nameOf(r.Definition.GetKind(), "", r.Definition.GetName())))
 		idle := true
 		for i, step := range r.Steps {
 			actions := o.actions(r, step)
@@ -67,16 +68,16 @@ func (o Output) writeAction(w *bufio.Writer, a Action) {
 	case a.Reason != "":
 		line += ": " + a.Reason
 	}
-	line = m.sign + " " + line
+	line = m.sign + " " + printable.Line(line)
 	if o.Colour {
 		line = m.colour + line + endOfColour
 	}
 	fmt.Fprintln(w, line)
 	for _, field := range a.Fields {
-		fmt.Fprintf(w, "    %s\n", field)
+		fmt.Fprintf(w, "    %s\n", printable.Line(field))
 	}
 	for _, path := range a.Dropped {
-		fmt.Fprintf(w, "    %s: the API server does not store it\n", path)
+		fmt.Fprintf(w, "    %s: the API server does not store it\n", printable.Line(path))
 	}
 	if a.Manifest != nil {
 		text, err := yaml.Marshal(a.Manifest)
@@ -84,7 +85,7 @@ func (o Output) writeAction(w *bufio.Writer, a Action) {
 			fmt.Fprintf(w, "    %v\n", err)
 			return
 		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(printable.Text(string(text))) {
 			fmt.Fprintf(w, "    %s", line)
 		}
 	}
