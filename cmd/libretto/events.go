@@ -10,8 +10,12 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
-// eventSource is the source of events, by which users filter them (section 0 of the specification).
-const eventSource = "metacontroller"
+const (
+	// eventSource is the source of events, by which users filter them (section 0 of the specification).
+	eventSource = "metacontroller"
+	// hookEventSource is the source of those that hooks ask for: what they say is not what the host says.
+	hookEventSource = "libretto-hook"
+)
 
 // syncEvents are the limits of client-go on the failures and recoveries of one object, which don't bind: parent.EventLimits bounds those of
 // each definition, counts what it drops and has it emitted later, while client-go would lose it.
@@ -23,13 +27,16 @@ func recordEvents(env *parent.Environment, client kubernetes.Interface, o *optio
 	env.EventLimits = parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst}
 	var broadcasters []record.EventBroadcaster
 	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
-		limits := env.EventLimits
-		if recorder == &env.SyncEvents {
+		limits, source := env.EventLimits, eventSource
+		switch recorder {
+		case &env.SyncEvents:
 			limits = syncEvents
+		case &env.HookEvents:
+			source = hookEventSource
 		}
 		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: limits.QPS, BurstSize: limits.Burst})
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-		*recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})
+		*recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: source})
 		broadcasters = append(broadcasters, broadcaster)
 	}
 	return func() {

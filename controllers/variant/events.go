@@ -37,7 +37,11 @@ func (r *Response) Events() (events []Event, more int) {
 			return nil, 0
 		}
 		event := r.nested(path, fields, "type", "reason", "message")
-		events = append(events, Event{event.eventType(), event.reason(), event.message()})
+		reason := event.reason()
+		if isHostReason(reason) {
+			r.Fail("%s.reason: %s is what the host's own events say: choose another word, such as App%[2]s", path, reason)
+		}
+		events = append(events, Event{event.eventType(), reason, event.message()})
 	}
 	return events, max(len(items)-MaxEvents, 0)
 }

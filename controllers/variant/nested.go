@@ -59,13 +59,13 @@ func (o nestedObject) reason() string {
 	return reason
 }
 
-// message reads the sentence for people.
+// message reads the sentence for people. It becomes one line, as more of them could look like what the host says.
 func (o nestedObject) message() string {
 	message := o.text("message")
 	if message == "" {
 		o.Fail("%s.message: is required: a sentence that says what is waited for or has happened", o.path)
 	}
-	return printable.Text(message[:min(len(message), maxMessage)])
+	return printable.Line(message[:min(len(message), maxMessage)])
 }
 
 // MessageOf returns a message as an event has it. One that is too long is cut, which shows. That is done once it holds no secrets, so

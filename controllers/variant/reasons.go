@@ -1,5 +1,11 @@
 package variant
 
+import (
+	"slices"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
 // Reasons of events on a parent. SyncError is from metacontroller (section 0 of the
 // specification); its message begins with a more precise reason.
 const (
@@ -40,3 +46,28 @@ const (
 	ReasonRecreated = "Recreated"
 	ReasonDeleted   = "Deleted"
 )
+
+// HostReasons are the reasons of all events that the host emits, on parents and on definitions. No hook may ask for an event with one of
+// them: it would say something in the host's name.
+var HostReasons = append([]string{
+	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop,
+	ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonEventsDropped, ReasonSharedChildren,
+	ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable, ReasonRevisionInvalid, ReasonScriptRevisionUnusable,
+	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted,
+	// Those on definitions. Package definition has the constants.
+	"Starting", "Started", "Stopping", "Stopped", "CreateError", "ScriptReloaded", "Held", "RollingOut", "Paused", "Pinned",
+	"Serving", "RolledBack", "NotArchived", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
+	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared",
+	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved",
+	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel",
+}, reasonsOfErrors()...)
+
+// reasonsOfErrors are those of scripts that do not load, and of hooks that fail.
+func reasonsOfErrors() (reasons []string) {
+	for _, kind := range engines.Kinds {
+		reasons = append(reasons, kind.Reason())
+	}
+	return reasons
+}
+
+func isHostReason(reason string) bool { return slices.Contains(HostReasons, reason) }

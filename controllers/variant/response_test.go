@@ -215,7 +215,11 @@ func TestWaitingAndEvents(t *testing.T) {
 		"EventText": {"An event is an object.", `{"children":[],"events":["done"]}`, false, false,
 			"events[0]: must be an object with reason and message, but is a string"},
 		"EventObject": {"Events are a list.", `{"children":[],"events":{}}`, false, false, "events: must be a list of objects, but is an object"},
-		"Control":     {"Control characters would reach terminals.", `{"children":[],"events":[{"reason":"A","message":"a\u001b[2J"}]}`, false, false, "Normal A a\ufffd[2J"},
+		"EventOfHost": {"An event can't pass for one of the host's.", `{"children":[],"events":[{"reason":"Held","message":"a"}]}`, false, false,
+			"events[0].reason: Held is what the host's own events say: choose another word, such as AppHeld"},
+		"EventLines": {"A message is one line, so that it can't show others.", `{"children":[],"events":[{"reason":"A","message":"a\nb\u2028c"}]}`, false, false,
+			"Normal A a b<U+2028>c"},
+		"Control": {"Control characters would reach terminals.", `{"children":[],"events":[{"reason":"A","message":"a\u001b[2J"}]}`, false, false, "Normal A a\ufffd[2J"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -93,6 +93,24 @@ func TestWaiting(t *testing.T) {
 	waitForWaiting(e, definition, 0)
 }
 
+// TestEventsOfHooks tells what hooks say from what the host says: they have another source and no line ends, and an event with one of the
+// host's reasons is refused.
+func TestEventsOfHooks(t *testing.T) {
+	e := newEnv(t)
+	define(e, "", answering, childRule("InPlace"))
+	applyThing(e, "web", "answer: "+env.Quote(`{"children": [], "events": [{"reason": "Made", "message": "one\nWarning Held: two"}]}`))
+	if event := e.WaitForEvent("web", "Made", "one Warning Held: two"); event.Source.Component != "libretto-hook" || event.ReportingController != "libretto-hook" {
+		t.Errorf("an event of a hook comes from %q, %q", event.Source.Component, event.ReportingController)
+	}
+	applyThing(e, "forged", "answer: "+env.Quote(`{"children": [], "events": [{"reason": "Held", "message": "approve it"}]}`))
+	if event := e.WaitForEvent("forged", "SyncError", "events[0].reason: Held is what the host's own events say"); event.Source.Component != "metacontroller" {
+		t.Errorf("an event of the host comes from %q", event.Source.Component)
+	}
+	if forged := eventsOf(e, "forged", "Held"); len(forged) > 0 {
+		t.Errorf("a hook says that something is held: %v", forged)
+	}
+}
+
 // TestEventFlood has a hook that asks for other events in each pass, which causes the next one.
 func TestEventFlood(t *testing.T) {
 	e := newEnv(t)
