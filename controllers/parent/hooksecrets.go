@@ -40,14 +40,7 @@ func (p *pass) maskAnswers(desired *variant.Desired) {
 	if len(desired.Events) == 0 && len(desired.Waits()) == 0 {
 		return
 	}
-	var secrets []string
-	o := p.observed
-	for _, objects := range [][]*unstructured.Unstructured{{o.Parent}, o.Children, o.Inputs, o.Related} {
-		for _, object := range objects {
-			secrets = append(secrets, jsonvalue.SecretTexts(nil, object.Object, func(jsonvalue.Path) bool { return false })...)
-		}
-	}
-	masker := jsonvalue.NewMasker(secrets)
+	masker := p.masker()
 	mask := func(text *string) { *text = variant.MessageOf(masker.Mask(*text)) }
 	for i := range desired.Events {
 		mask(&desired.Events[i].Message)
@@ -58,4 +51,18 @@ func (p *pass) maskAnswers(desired *variant.Desired) {
 	if desired.Waiting != nil {
 		mask(&desired.Waiting.Message)
 	}
+}
+
+// masker returns what hides what the observed Secrets hold, wherever a hook has put it.
+func (p *pass) masker() *jsonvalue.Masker {
+	var secrets []string
+	o := p.observed
+	for _, objects := range [][]*unstructured.Unstructured{{o.Parent}, o.Children, o.Inputs, o.Related} {
+		for _, object := range objects {
+			if object != nil {
+				secrets = append(secrets, secretTexts(object.Object)...)
+			}
+		}
+	}
+	return jsonvalue.NewMasker(secrets)
 }

@@ -10,10 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -77,6 +79,21 @@ func TestMaskBoundedSecrets(t *testing.T) {
 	}
 	if want := []string{"at (hidden)", strings.Repeat("x", 2000) + "(hidden) (hidden)..."}; !slices.Equal(masked.Stack, want) {
 		t.Errorf("stack %q, want %q", masked.Stack, want)
+	}
+}
+
+// TestHotLoopHidesCopies checks that the value of a Secret is not told of a ConfigMap into which a hook copies it.
+func TestHotLoopHidesCopies(t *testing.T) {
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login"}, "data": map[string]any{"pin": "aHVudGVyMg=="},
+	}}
+	loop := &hotLoop{Diff: fielddiff.Diff{Path: "data.url", From: `"db://other@db"`, To: `"db://hunter2@db"`}}
+	loop.child.Kind, loop.field = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, loop.Path
+	for related, want := range map[*unstructured.Unstructured]string{secret: `set to "db://(hidden)@db" `, nil: `set to "db://hunter2@db" `} {
+		p := &pass{observed: variant.Observed{Related: []*unstructured.Unstructured{related}}}
+		if got := p.describeLoop(loop, apply.Change{}); !strings.Contains(got, want) || !strings.Contains(got, "db://other@db") {
+			t.Errorf("%s: want %s", got, want)
+		}
 	}
 }
 

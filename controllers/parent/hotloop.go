@@ -119,8 +119,9 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	rival := cmp.Or(p.otherManagers[loop.child], unknownWriter)
 	switch {
 	case loop.field != existence:
+		masker := p.masker()
 		return fmt.Sprintf("%sits field %s was set to %s %s, and each time %s set it back, the last time to %s",
-			alone, fielddiff.PublicPath(loop.child.Kind, loop.Path), loop.To, times, rival, loop.From)
+			alone, fielddiff.PublicPath(loop.child.Kind, loop.Path), masker.Mask(loop.To), times, rival, masker.Mask(loop.From))
 	case loop.child.Name == "":
 		names := loop.From + " and then " + loop.To
 		if loop.From == loop.To {

@@ -26,8 +26,9 @@ func (p *pass) logChild(change apply.Change) {
 			"action", string(change.Action), "child", change.Key.String())
 	}
 	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
+		masker := p.masker()
 		for _, diff := range change.Diffs() {
-			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
+			log.Info("field of the child", "child", change.Key.String(), "change", masker.Mask(diff.String()))
 		}
 	}
 }

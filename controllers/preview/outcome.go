@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,10 +10,12 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Outcome is what the definition would do about one parent.
@@ -109,7 +112,25 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 			}
 		}
 	}
+	r.hideCopies(ctx, all)
 	return all, nil
+}
+
+// hideCopies hides what Secrets hold wherever else a hook has put it.
+func (r *run) hideCopies(ctx context.Context, all []*Outcome) {
+	if r.OnlyDestroyed || !slices.ContainsFunc(all, func(o *Outcome) bool { return len(o.Changes) > 0 }) {
+		return // There are no fields to show.
+	}
+	objects := append(r.session.Cluster().Snapshot(), r.Objects...)
+	find := func(kind schema.GroupVersionKind) *openapi.Kind { return r.Schemas.For(ctx, kind) }
+	masker := jsonvalue.NewMasker(stage.SecretTexts(objects, find))
+	for _, o := range all {
+		for _, change := range o.Changes {
+			for i, f := range change.Fields {
+				change.Fields[i] = fielddiff.Diff{Path: masker.Mask(f.Path), From: masker.Mask(f.From), To: masker.Mask(f.To)}
+			}
+		}
+	}
 }
 
 // destroyed returns what each parent has lost so far, and whether it fails.

@@ -87,6 +87,11 @@ func secret(request map[string]any, value string) map[string]any {
 	return o
 }
 
+// withSecret returns a script that makes a Secret and a ConfigMap.
+func withSecret(value string, data map[string]any) script {
+	return script{children: func(r map[string]any) ([]any, error) { return []any{secret(r, value), configMap(r, "", data)}, nil }}
+}
+
 // some returns a script that makes these ConfigMaps with the same data.
 func some(value string, suffixes ...string) script {
 	return script{children: func(request map[string]any) ([]any, error) {
@@ -250,6 +255,18 @@ func TestRun(t *testing.T) {
 			before: script{children: func(r map[string]any) ([]any, error) { return []any{secret(r, "old")}, nil }},
 			after:  script{children: func(r map[string]any) ([]any, error) { return []any{secret(r, "new")}, nil }},
 			want:   []string{"update Secret default/a data.password: (hidden) becomes (hidden)"},
+		},
+		"what a Secret holds is hidden in copies of it, as it is and in base64": {
+			before: withSecret("swordfish", map[string]any{"image": "1"}),
+			after:  withSecret("swordfish", map[string]any{"code": "c3dvcmRmaXNo", "image": "x:swordfish"}),
+			want:   []string{`update ConfigMap default/a data.code: nothing becomes "(hidden)", data.image: "1" becomes "x:(hidden)"`},
+		},
+		"so is what it held before": {
+			before: withSecret("swordfish", map[string]any{"image": "swordfish"}),
+			after:  withSecret("hunter22", map[string]any{"image": "hunter22"}),
+			want: []string{
+				"update Secret default/a data.password: (hidden) becomes (hidden)", `update ConfigMap default/a data.image: "(hidden)" becomes "(hidden)"`,
+			},
 		},
 		"a child that never rests": {
 			before: some("1", ""), after: script{children: func(r map[string]any) ([]any, error) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/jsonvalue"
@@ -82,11 +81,11 @@ func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unst
 		}
 	}
 	dropAnnotations(clean, kubectlApplied)
-	hidden, _ := r.maskNames(live.MapStrings(clean.Object, r.maskSource)).(map[string]any)
+	hidden, _ := r.maskNames(stage.MapStrings(clean.Object, r.maskSource)).(map[string]any)
 	for _, field := range []string{"apiVersion", "kind"} {
 		hidden[field] = clean.Object[field]
 	}
-	live.MapStrings(hidden, func(text string) string {
+	stage.MapStrings(hidden, func(text string) string {
 		if r.mask(text) != r.parts.Mask(text) {
 			r.repeats[nameOf(object)] = true
 		}
@@ -185,7 +184,7 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 		}
 	}
 	visible, _ := stage.HideSecrets(clean.Object, find).(map[string]any)
-	hidden, _ := r.maskNames(live.MapStrings(visible, r.mask)).(map[string]any)
+	hidden, _ := r.maskNames(stage.MapStrings(visible, r.mask)).(map[string]any)
 	named, _ := hidden["metadata"].(map[string]any)
 	for _, field := range []string{
 		"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp",

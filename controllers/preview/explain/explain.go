@@ -302,8 +302,8 @@ func (t *teller) call(call render.HookCall) Call {
 	}
 	if t.all {
 		find := func(kind schema.GroupVersionKind) *openapi.Kind { return t.subject.Schemas.For(t.ctx, kind) }
-		c.Request = live.MapStrings(stage.HideSecrets(call.Request, find), t.masker.Mask)
-		c.Response = live.MapStrings(stage.HideSecrets(call.Response, find), t.masker.Mask)
+		c.Request = stage.MapStrings(stage.HideSecrets(call.Request, find), t.masker.Mask)
+		c.Response = stage.MapStrings(stage.HideSecrets(call.Response, find), t.masker.Mask)
 	}
 	return c
 }

@@ -71,7 +71,7 @@ func (o Output) action(r *Rendering, step render.Result, w memcluster.Write) Act
 		a.Action = strings.Replace(a.Action, string(memcluster.Patch), string(memcluster.Update), 1)
 		a.Fields = describe(r, w.Before, after)
 		if w.Verb == memcluster.UpdateStatus || w.Verb == memcluster.PatchStatus {
-			a.Fields = diffLines(stage.StatusDiffs(r.schema(w.Kind), w.Before, after))
+			a.Fields = r.diffLines(stage.StatusDiffs(r.schema(w.Kind), w.Before, after))
 		}
 		if change := ownership(w.Before, after); change != "" {
 			a.Action = change
@@ -95,21 +95,22 @@ func ownership(before, after *unstructured.Unstructured) string {
 
 // describe returns the fields that differ, one line each.
 func describe(r *Rendering, before, after *unstructured.Unstructured) []string {
-	return diffLines(fielddiff.Describe(r.schema(before.GroupVersionKind()), before, after))
+	return r.diffLines(fielddiff.Describe(r.schema(before.GroupVersionKind()), before, after))
 }
 
-func diffLines(diffs []fielddiff.Diff) []string {
+// diffLines returns a line for each difference. What is secret is hidden in any case.
+func (r *Rendering) diffLines(diffs []fielddiff.Diff) []string {
 	var lines []string
 	for _, diff := range diffs {
 		lines = append(lines, diff.String())
 	}
-	return lines
+	return r.maskAll(lines)
 }
 
 // left returns the action for a child that is left as it is.
-func (o Output) left(l Left) Action {
+func (o Output) left(r *Rendering, l Left) Action {
 	a := Action{
-		Action: actionWait, Object: nameOf(l.Key.Kind.Kind, l.Key.Namespace, l.Key.Name), Fields: diffLines(l.Diffs()),
+		Action: actionWait, Object: nameOf(l.Key.Kind.Kind, l.Key.Namespace, l.Key.Name), Fields: r.diffLines(l.Diffs()),
 		Reason: "it differs from what the hook wants, and the next pass will look at it again",
 	}
 	switch {

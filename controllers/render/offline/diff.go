@@ -45,7 +45,7 @@ func (o Output) Diff(renderings []*Rendering) error {
 			}
 		}
 		for _, left := range r.Left {
-			o.writeAction(w, o.left(left))
+			o.writeAction(w, o.left(r, left))
 			idle = false
 		}
 		if idle {
@@ -107,7 +107,7 @@ func (o Output) Report(renderings []*Rendering) error {
 				prefix = fmt.Sprintf("  pass %d: ", i+1)
 			}
 			for _, call := range step.Calls {
-				for _, line := range call.Logs {
+				for _, line := range o.lines(r, call.Logs) {
 					fmt.Fprintf(w, "%s%s hook: %s\n", prefix, call.Hook, line)
 				}
 			}

@@ -82,12 +82,20 @@ func (r *Rendering) called(hook string) []render.HookCall {
 	return calls
 }
 
-// visible returns a value without what is secret.
+// visible returns a value without what is secret, wherever a hook has put it.
 func (o Output) visible(r *Rendering, value any) any {
 	if o.ShowSecrets {
 		return value
 	}
-	return stage.HideSecrets(value, r.schema)
+	return stage.MapStrings(stage.HideSecrets(value, r.schema), r.mask)
+}
+
+// lines returns texts without what is secret.
+func (o Output) lines(r *Rendering, texts []string) []string {
+	if o.ShowSecrets {
+		return texts
+	}
+	return r.maskAll(texts)
 }
 
 // status returns the parent's status in the end, or nil.
@@ -103,6 +111,13 @@ func (o Output) status(r *Rendering) any {
 // cluster, whose garbage collector would delete the object.
 func (o Output) manifest(r *Rendering, object *unstructured.Unstructured) map[string]any {
 	manifest, _ := o.visible(r, merge.Managed(object.Object)).(map[string]any)
+	if o.ShowSecrets || manifest == nil {
+		return manifest
+	}
+	named := &unstructured.Unstructured{Object: manifest} // Which object it is is no secret.
+	named.SetGroupVersionKind(object.GroupVersionKind())
+	named.SetNamespace(object.GetNamespace())
+	named.SetName(object.GetName())
 	return manifest
 }
 
@@ -176,7 +191,7 @@ func (o Output) document(r *Rendering) renderingDocument {
 		for _, call := range step.Calls {
 			if o.Hook == "" || o.Hook == call.Hook {
 				s.Calls = append(s.Calls, callDocument{
-					Hook: call.Hook, Subject: call.Subject, Response: o.visible(r, call.Response), Logs: call.Logs, Error: text(call.Err),
+					Hook: call.Hook, Subject: call.Subject, Response: o.visible(r, call.Response), Logs: o.lines(r, call.Logs), Error: text(call.Err),
 				})
 			}
 		}
@@ -189,7 +204,7 @@ func (o Output) document(r *Rendering) renderingDocument {
 		d.Waiting = append(d.Waiting, waitDocument(wait))
 	}
 	for _, left := range r.Left {
-		d.Left = append(d.Left, o.left(left))
+		d.Left = append(d.Left, o.left(r, left))
 	}
 	return d
 }

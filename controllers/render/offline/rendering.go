@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -38,6 +40,32 @@ type Rendering struct {
 	uid     types.UID
 	schema  func(schema.GroupVersionKind) *openapi.Kind
 	answers stage.Answers
+	masker  *jsonvalue.Masker
+}
+
+// mask hides in a text what the Secrets hold that were given or written, and what schemas call passwords.
+func (r *Rendering) mask(text string) string {
+	if r.masker == nil {
+		objects := slices.Clone(r.Given)
+		for _, step := range slices.Concat(r.Before, r.Steps) {
+			for _, write := range step.Writes {
+				objects = append(objects, &unstructured.Unstructured{Object: write.Sent})
+				if write.After != nil {
+					objects = append(objects, write.After)
+				}
+			}
+		}
+		r.masker = jsonvalue.NewMasker(stage.SecretTexts(objects, r.schema))
+	}
+	return r.masker.Mask(text)
+}
+
+// maskAll is mask for several texts.
+func (r *Rendering) maskAll(texts []string) (masked []string) {
+	for _, text := range texts {
+		masked = append(masked, r.mask(text))
+	}
+	return masked
 }
 
 // Left is a child that was left as it is.
