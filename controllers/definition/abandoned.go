@@ -29,6 +29,8 @@ type finalizerSearch struct {
 	// defined are the finalizers of existing definitions.
 	defined map[string]bool
 	removed int
+	// found are the resources of which objects have finalizers of definitions.
+	found []string
 }
 
 const (
@@ -45,10 +47,10 @@ func searchable(resource schema.GroupVersionResource) bool {
 	return resource.Resource != "events"
 }
 
-// releaseAbandoned searches all objects of the cluster once, slowly. It returns when that is
-// done or ctx ends.
+// releaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none. It returns when
+// that is done or ctx ends.
 func (r *Reconciler) releaseAbandoned(ctx context.Context) {
-	if r.config.Environment.Metadata == nil {
+	if r.finalizers == nil {
 		return
 	}
 	for r.Synced() != nil {
@@ -68,7 +70,10 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 	if err != nil {
 		a.log.Error(err, "some resources are not looked through for finalizers of definitions that are gone")
 	}
-	left = slices.DeleteFunc(left, func(resource schema.GroupVersionResource) bool { return !searchable(resource) })
+	recorded, isRecorded := r.finalizers.resources(ctx)
+	left = slices.DeleteFunc(left, func(resource schema.GroupVersionResource) bool {
+		return !searchable(resource) || isRecorded && !recorded.Has(resource.GroupResource().String())
+	})
 	all, forbidden := len(left), []string(nil)
 	for range maxSearches {
 		var refused []string
@@ -76,6 +81,12 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 		forbidden = append(forbidden, refused...)
 		if len(left) == 0 || r.sleep(ctx, searchRetryDelay) != nil {
 			break
+		}
+	}
+	if !isRecorded && err == nil && len(left) == 0 {
+		if err := r.finalizers.finish(ctx, append(a.found, forbidden...)); err != nil {
+			a.log.Info("the next start will look through all resources again: what was found can't be recorded",
+				"configMap", r.config.Namespace+"/"+r.finalizers.name, "reason", err.Error())
 		}
 	}
 	a.log.Info("finalizers of definitions that are gone have been looked for",
@@ -111,7 +122,11 @@ func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVe
 	}
 	candidates := map[string]string{} // kinds of definition by finalizer
 	for name := range names {
-		if kind := v1alpha1.FinalizerKind(name); kind != "" && !a.defined[name] {
+		kind := v1alpha1.FinalizerKind(name)
+		if kind == "" {
+			continue
+		}
+		if a.found = append(a.found, resource.GroupResource().String()); !a.defined[name] {
 			candidates[name] = kind
 		}
 	}

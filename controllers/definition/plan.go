@@ -68,6 +68,8 @@ const (
 	reasonAccepted = "Accepted"
 	reasonInvalid  = "Invalid"
 	reasonNotFound = "ResourceNotFound"
+	// reasonNotRecorded is for a definition whose finalizers a later start might not find.
+	reasonNotRecorded = "FinalizersNotRecorded"
 )
 
 // Plan resolves a definition of any kind.

@@ -24,6 +24,8 @@ type Reconciler struct {
 	planner Planner
 	status  *parent.StatusWriter
 	queue   *controller.Controller
+	// finalizers is nil in a host that can't list metadata.
+	finalizers *finalizerRecord
 
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind; those that the API server serves
@@ -50,6 +52,9 @@ func New(config Config) *Reconciler {
 		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},
 		states: map[controller.Key]*runtimeState{},
+	}
+	if config.Environment.Metadata != nil {
+		r.finalizers = newFinalizerRecord(config.Environment.Client, config.Namespace, config.Target, config.Environment.Clock)
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
@@ -89,6 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build the next instance and start it once it is ready.
+	if refusal == nil {
+		refusal = r.recordFinalizers(ctx, plan)
+	}
 	if refusal == nil {
 		refusal = r.prepare(s, plan)
 	} else {
