@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -245,9 +247,10 @@ func statusPart(status map[string]any) map[string]any {
 	return jsonvalue.With(part, "conditions", parts)
 }
 
-// part returns a child as a part: without what the server and definitions add, and without secrets.
+// part returns a child as a part: without what the server and definitions add, and without secrets. A copy of one stays: the test gives
+// what it was copied from, which is hidden there too, unless secrets are to be shown.
 func (f TestFile) part(r *Rendering, child *unstructured.Unstructured) map[string]any {
-	manifest := Output{}.manifest(r, child)
+	manifest, _ := stage.HideSecrets(merge.Managed(child.Object), r.schema).(map[string]any)
 	if jsonvalue.IsSecret(manifest) {
 		manifest, _ = jsonvalue.Without(manifest, "data", "stringData")
 	}
