@@ -49,7 +49,10 @@ func (v *Variant) readResponse(hook *variant.Hook, p *unstructured.Unstructured,
 	}
 	response := variant.ReadResponse(answer, hook.Response)
 	objects := v.outputs.In(g.key.namespace()).Objects(response, p, finish)
-	r := &result{group: g, resync: response.Seconds("resyncAfterSeconds"), waiting: response.Waiting()}
+	r := &result{group: g, waiting: response.Waiting()}
+	if r.resync = response.Seconds("resyncAfterSeconds"); r.resync > 0 {
+		r.resync = max(r.resync, variant.MinLifetime.Seconds())
+	}
 	r.events, r.moreEvents = response.Events()
 	switch err := response.Err(); {
 	case err != nil:

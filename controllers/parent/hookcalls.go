@@ -169,7 +169,9 @@ func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 	lifetime := p.lifetime(response)
 	if fields, ok := response.Body.(map[string]any); ok {
 		after, _ := variant.ResyncAfter(fields["resyncAfterSeconds"])
-		lifetime = variant.Earlier(lifetime, time.Duration(after*float64(time.Second)))
+		if after > 0 {
+			lifetime = variant.Earlier(lifetime, max(time.Duration(after*float64(time.Second)), variant.MinLifetime))
+		}
 	}
 	if lifetime <= 0 {
 		return time.Time{}

@@ -92,6 +92,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint, p.parent); idle {
 		p.leftStatuses.forget(p.key)
 		p.idle = true
+		result.RequeueAfter = p.limitResync(result.RequeueAfter)
 		return p.requeueAtExpiry(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
@@ -166,8 +167,23 @@ func (p *pass) requeueAtExpiry(result controller.Result) controller.Result {
 // resyncAfterSeconds or the definition's period, whichever is shorter. The period has a jitter
 // by the parent's UID.
 func (p *pass) resyncAfter(desired variant.Desired) time.Duration {
-	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
+	after := p.limitResync(time.Duration(desired.ResyncAfterSeconds * float64(time.Second)))
 	return variant.Earlier(after, jitter(p.parent.GetUID(), p.config.ResyncPeriod))
+}
+
+const (
+	// A parent may be resynced shortResyncs times in less than resyncInterval, and then once in it: a hook that always asks for less
+	// would be called without a pause.
+	shortResyncs   = 10
+	resyncInterval = time.Second
+)
+
+// limitResync returns when the parent is resynced if it is to be after that time, which is later if it was resynced too often.
+func (p *pass) limitResync(after time.Duration) time.Duration {
+	if after <= 0 || after >= resyncInterval {
+		return after
+	}
+	return max(after, p.resyncs.take(p.key))
 }
 
 // writeParent writes the parent's status, then its labels and annotations. If all succeeded it

@@ -158,6 +158,7 @@ type shared struct {
 	creationWaiters  *creationWaiters
 	namespaceWaiters *namespaceWaiters
 	statusLimiter    *statusLimiter
+	resyncs          *rateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
 	waits            *waits
@@ -200,6 +201,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
+		resyncs:       newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
@@ -310,6 +312,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
 	r.passCache.forget(key)
 	r.statusLimiter.forget(key)
+	r.resyncs.forget(key)
 	r.leftStatuses.forget(key)
 	r.related.forget(key)
 	r.namespaceWaiters.forget(key)

@@ -5,15 +5,18 @@ import (
 	"time"
 )
 
-// minResync and maxResync bound resyncAfterSeconds. Less than the former would be a loop without
-// end; the latter leaves room for a number that means never, such as the largest of 32 bits.
+// minResync and maxResync bound resyncAfterSeconds. Less than the former is nothing to a timer; the latter leaves room for a number that
+// means never, such as the largest of 32 bits.
 const (
-	minResync = time.Second
+	minResync = time.Millisecond
 	maxResync = 100 * 365 * 24 * time.Hour
 )
 
-// ResyncAfter returns the time that the resyncAfterSeconds of an answer asks for, at least a
-// second, or 0 for 0, null and absent. The second result is the problem, or "".
+// MinLifetime is how long an answer that is reused lasts at least, whatever its resyncAfterSeconds. A parent may have many.
+const MinLifetime = time.Second
+
+// ResyncAfter returns the time that the resyncAfterSeconds of an answer asks for, or 0 for 0, null and absent. How often a parent is
+// resynced by it is bounded elsewhere. The second result is the problem, or "".
 func ResyncAfter(value any) (seconds float64, problem string) {
 	var given float64
 	switch value := value.(type) {

@@ -45,8 +45,8 @@ export interface CompositeResponse<Status = any, Child extends TypedObject = Des
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
@@ -66,8 +66,8 @@ export interface WaitingCompositeResponse<Status = any> {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
@@ -196,8 +196,8 @@ export interface DecoratorResponse<Status = any, Attachment extends TypedObject 
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
@@ -224,8 +224,8 @@ export interface WaitingDecoratorResponse<Status = any> {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
@@ -361,8 +361,8 @@ export interface MapResponse<Output extends TypedObject = DesiredObject> {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
 }
@@ -375,8 +375,8 @@ export interface WaitingMapResponse {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /**
@@ -398,8 +398,8 @@ export interface TombstoneResponse {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
 }
@@ -412,8 +412,8 @@ export interface WaitingTombstoneResponse {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /**
@@ -466,8 +466,8 @@ export interface MapFinalizeResponse<Status = any> {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
@@ -484,8 +484,8 @@ export interface WaitingMapFinalizeResponse<Status = any> {
    */
   events?: Event[] | null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. It may
+   * be fractional; 0 means never. Less than a second, again and again, means a second.
    */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */

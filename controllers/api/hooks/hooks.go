@@ -62,8 +62,8 @@ type Resync struct {
 	// Events are emitted once the response is applied, unless the response before had them
 	// too. The first 20 count. Webhooks have them with version v2.
 	Events []Event `json:"events,omitempty" typescript:"Event[] | null"`
-	// ResyncAfterSeconds requests another call after that time, even if nothing changes. Less
-	// than a second means a second; 0 means never.
+	// ResyncAfterSeconds requests another call after that time, even if nothing changes. It may
+	// be fractional; 0 means never. Less than a second, again and again, means a second.
 	ResyncAfterSeconds *float64 `json:"resyncAfterSeconds,omitempty"`
 }
 

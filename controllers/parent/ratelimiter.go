@@ -1,0 +1,53 @@
+package parent
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// rateLimiter is a token bucket for each key: of what is done again and again, burst times are free, and then one in each interval.
+// It forgets buckets that are full.
+type rateLimiter[K comparable] struct {
+	clock    clock.PassiveClock
+	burst    int
+	interval time.Duration
+	mu       sync.Mutex
+	// full has when the bucket of a key is full again.
+	full *generations[K, time.Time]
+}
+
+func newRateLimiter[K comparable](clock clock.PassiveClock, burst int, interval time.Duration) *rateLimiter[K] {
+	full := newGenerations[K, time.Time](time.Duration(burst+1)*interval, clock.Now())
+	return &rateLimiter[K]{clock: clock, burst: burst, interval: interval, full: full}
+}
+
+// take takes a token, or the next one if there is none, and returns the time until it is there, which is interval at most.
+func (l *rateLimiter[K]) take(key K) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	l.full.rotate(now)
+	wait := min(l.delayLocked(key, now), l.interval)
+	full, _ := l.full.get(key)
+	if full.Before(now) {
+		full = now
+	}
+	l.full.put(key, now.Add(min(full.Sub(now), time.Duration(l.burst)*l.interval)+l.interval))
+	return wait
+}
+
+func (l *rateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
+	full, ok := l.full.get(key)
+	if !ok || full.Before(now) {
+		return 0
+	}
+	return max(0, full.Sub(now)-time.Duration(l.burst-1)*l.interval)
+}
+
+func (l *rateLimiter[K]) forget(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full.remove(key)
+}
