@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
 )
@@ -30,6 +31,7 @@ type statusView struct {
 	credentials string
 	rollout     rolloutView
 	resting     string           // why hooks are not called for a while, or ""
+	hotLoops    string           // that go on, or ""
 	objects     []scripts.Object // the ConfigMaps of the newest scripts
 }
 
@@ -62,7 +64,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		v.credentials = newest.hooks.credentialProblems()
 	}
 	if s.running != nil {
-		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
+		v.revision, v.resting, v.hotLoops = s.running.hooks.revision(), s.running.hooks.resting(), s.running.hotLoops()
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
 	v.held = heldMessage(s, v.problems, v.revision)
@@ -174,6 +176,11 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
 	case v.resting != "":
 		c.Reason, c.Message = reasonScriptResting, v.resting
+	case v.hotLoops != "":
+		c.Reason, c.Message = variant.ReasonHotLoop, v.hotLoops
+		if len(v.warnings) > 0 {
+			c.Message += "\n" + messagesOf(v.warnings)
+		}
 	case v.credentials != "":
 		c.Status, c.Reason = metav1.ConditionTrue, reasonCredentialsNotReady
 		c.Message = "parents are synced, and webhooks called with what was good last, if anything was\n" + v.credentials

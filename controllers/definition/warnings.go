@@ -102,6 +102,23 @@ func (p *Plan) missingStatusSubresource() string {
 // maxNamed is the number of objects that a warning names.
 const maxNamed = 3
 
+// hotLoops describes the hot loops of a running instance that go on, or returns "".
+func (i *instance) hotLoops() string {
+	if i.reconciler == nil {
+		return ""
+	}
+	all := i.reconciler.HotLoops()
+	if len(all) == 0 {
+		return ""
+	}
+	text := "hot loops are slowed down, so that not all is as the hooks want it; the events HotLoop say why\n" +
+		strings.Join(all[:min(len(all), maxNamed)], "\n")
+	if more := len(all) - maxNamed; more > 0 {
+		text += fmt.Sprintf("\nand %d more", more)
+	}
+	return text
+}
+
 // unfinalized returns the warning about parents that the finalize hook has held for long.
 func unfinalized(held []controller.Key) []warning {
 	if len(held) == 0 {

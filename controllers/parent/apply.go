@@ -39,7 +39,6 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if err := p.writeRevisions(ctx, desired); err != nil {
 		return err
 	}
-	p.desired = desired.Children
 	p.detector.beginPass(p.parent.GetUID())
 	var held []apply.Change
 	changes, err := apply.Diff(apply.Input{
@@ -170,6 +169,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.noteChanged(change)
 	p.reportUnknownFields(outcome)
 	p.reportShared(change)
+	p.noteOwnWrite(outcome)
 	p.detectHotLoop(change)
 	if outcome.Object == nil {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)

@@ -31,7 +31,10 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := tc.pass
-			p.shared = &shared{env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), "")}
+			p.shared = &shared{
+				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+				detector: newFightDetector(clock),
+			}
 			p.key, p.parent = key, object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
@@ -51,6 +54,7 @@ func TestConcludeGathersExpiries(t *testing.T) {
 	} {
 		p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
 			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+			detector: newFightDetector(clock),
 		}}
 		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
 			t.Errorf("the next pass is after %s (%v), want %s", result.RequeueAfter, err, want)
@@ -65,6 +69,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	key := controller.Key{Name: "p"}
 	p := &pass{key: key, parent: object("p"), shared: &shared{
 		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+		detector: newFightDetector(clock),
 	}}
 	defer p.pendingWrites.close()
 	p.pendingWrites.noteWritten(p.parent.GetUID(), object("c"), true)
@@ -108,6 +113,7 @@ func TestConcludeOfFailedPass(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), shortestBackoff: tc.backoff, shared: &shared{
 				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+				detector: newFightDetector(clock),
 			}}
 			if tc.answers > 0 {
 				p.answersUntil = now.Add(tc.answers)

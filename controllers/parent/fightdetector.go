@@ -2,6 +2,7 @@ package parent
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,25 +37,38 @@ type fightDetector struct {
 	// histories has a small entry for each subject that was written lately, by its hash: there may be many.
 	histories *generations[uint64, *rewriteHistory]
 	fights    map[fightSubject]*fight
+	reported  map[fightSubject]*fight // those that have a cause
+	// The rest is for feedback loops, by hashes of subjects.
+	rewrites *generations[uint64, rewrites]
+	own      ownWrites
+	rate     *rateLimiter[uint64]
 }
 
+// inputsFunc returns the inputs of a subject in a pass.
+type inputsFunc = func(fightSubject) fightInputs
+
 // fightSubject is what is written: a field of a child, all its fields, its existence, or,
-// without a name, the set of children of its kind.
+// without a name, the set of children of its kind. A part of the parent is a field of the parent itself.
 type fightSubject struct {
 	parent types.UID
 	child  apply.Key
 	field  string
+	// feedback is set for the writes of an object that are their own consequence, which are counted apart.
+	feedback bool
 }
 
 const (
 	existence = ""  // of a child
 	anyField  = "*" // of a child
+	// Parts of a parent. The second is labels and annotations.
+	parentStatus   = "status"
+	parentMetadata = "metadata"
 )
 
 // rewriteHistory is the last write of a subject, and when earlier ones were found undone.
 type rewriteHistory struct {
 	written uint64 // stands for what the last write left, if known
-	// madeBy stands for the inputs that an edit changes, when the child was created.
+	// madeBy stands for the inputs that an edit changes, when the child was created, or for what it is to be created as again.
 	madeBy uint64
 	undos  []undo
 	names  *[2]string // of the last children that were created and deleted again. Only a kind has them.
@@ -62,8 +76,9 @@ type rewriteHistory struct {
 	// it. For a kind it is the last pass with an undo.
 	pass  uint32
 	known bool // written is set
-	// recreate is set while a deleted child is to be created again.
-	recreate bool
+	// recreate is set while a deleted child is to be created again, and another once it was created as something else than it was
+	// deleted for.
+	recreate, another bool
 }
 
 // undo is one time that a write was found undone.
@@ -76,9 +91,14 @@ type undo struct {
 type fight struct {
 	nextBackoff time.Duration // how long the next backoff is
 	until, last time.Time
+	edited      time.Time   // when an edit ended a backoff
 	inputs      fightInputs // at the start of the last backoff
 	volatile    [len(fightInputs{})]bool
 	reported    time.Time // for a kind
+	// cause is what the loop is, if it was reported. It changes only with what goes on.
+	cause string
+	// calmSince is since when passes find nothing that they must not write, or zero.
+	calmSince time.Time
 }
 
 // hotLoop is a fight to report: its subject, the last write and the backoff. For a kind the
@@ -86,6 +106,7 @@ type fight struct {
 type hotLoop struct {
 	fightSubject
 	fielddiff.Diff
+	fight   *fight
 	created bool // The last write created the child.
 	backoff time.Duration
 }
@@ -99,13 +120,16 @@ var (
 func newFightDetector(clock clock.PassiveClock) *fightDetector {
 	return &fightDetector{
 		clock: clock, seed: maphash.MakeSeed(), histories: newGenerations[uint64, *rewriteHistory](fightWindow, clock.Now()),
-		fights: map[fightSubject]*fight{},
+		fights: map[fightSubject]*fight{}, reported: map[fightSubject]*fight{},
+		rewrites: newGenerations[uint64, rewrites](fightWindow, clock.Now()),
+		own:      ownWrites{byHash: newGenerations[uint64, ownWrite](fightWindow, clock.Now()), parts: map[string]bool{}},
+		rate:     newRateLimiter[uint64](clock, maxRewrites, rewriteInterval),
 	}
 }
 
 // backoff returns the remaining backoff of a subject, or zero. It ends early if an input changes
 // that did not keep changing during the fight, as after an edit.
-func (d *fightDetector) backoff(s fightSubject, by func(fightSubject) fightInputs) time.Duration {
+func (d *fightDetector) backoff(s fightSubject, by inputsFunc) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f, now := d.fights[s], d.clock.Now()
@@ -114,10 +138,11 @@ func (d *fightDetector) backoff(s fightSubject, by func(fightSubject) fightInput
 	}
 	for i, current := range by(s) {
 		if current != f.inputs[i] && !f.volatile[i] {
-			f.until = now
+			f.until, f.edited = now, now
 			return 0
 		}
 	}
+	f.calmSince = time.Time{}
 	return f.until.Sub(now)
 }
 
@@ -147,19 +172,24 @@ func (d *fightDetector) beginPass(parent types.UID) {
 }
 
 // noteUpdate records an update of a field of a child, whose subject is all of its fields. It returns a fight to report, or nil.
-func (d *fightDetector) noteUpdate(s fightSubject, mark fielddiff.Mark, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) noteUpdate(s fightSubject, mark fielddiff.Mark, by inputsFunc) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.noteWrite(s, d.history(d.hash(s)^mark.Path), mark, by)
+	h := d.history(d.hash(s) ^ mark.Path)
+	if child, ok := d.histories.get(d.hash(s.object())); ok && child.another {
+		h.known = false // It was not written like that.
+	}
+	return d.noteWrite(s, h, mark, by)
 }
 
 // noteCreate records the creation of a child. It returns a fight to report if another writer
 // keeps deleting the child.
-func (d *fightDetector) noteCreate(s fightSubject, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) noteCreate(s fightSubject, by inputsFunc) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h, passes := d.history(d.hash(s)), d.history(d.hash(fightSubject{parent: s.parent}))
 	passes.pass = max(passes.pass, 1)
+	h.another = h.recreate && h.madeBy != by(s)[desiredInput]
 	h.pass, h.madeBy, h.recreate = passes.pass, by(s.kind()).edit(), false
 	return d.noteWrite(s, h, creation, by)
 }
@@ -167,14 +197,14 @@ func (d *fightDetector) noteCreate(s fightSubject, by func(fightSubject) fightIn
 // noteDelete records the deletion of a child, perhaps to create it again. It returns a fight to
 // report if another writer keeps creating the child, or if pass after pass deletes what the one
 // before created although only children have changed.
-func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by inputsFunc) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h, pass := d.history(d.hash(s)), d.history(d.hash(fightSubject{parent: s.parent})).pass
 	made, madeBy := h.pass, h.madeBy
 	h.pass, h.recreate = 0, recreate
 	if recreate {
-		h.written, h.known = deletion.To, true
+		h.written, h.known, h.madeBy = deletion.To, true, by(s)[desiredInput]
 		return nil
 	}
 	loop := d.noteWrite(s, h, deletion, by)
@@ -199,7 +229,7 @@ func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by func(fightS
 }
 
 // noteWrite counts an undo if the subject is not as it was last written.
-func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, mark fielddiff.Mark, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, mark fielddiff.Mark, by inputsFunc) *hotLoop {
 	undone := h.known && mark.Undoes(fielddiff.Mark{To: h.written})
 	if h.written, h.known = mark.To, true; !undone {
 		return nil
@@ -212,8 +242,11 @@ func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, mark fieldd
 }
 
 // countUndo records an undo, and starts a backoff at fightThreshold.
-func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by inputsFunc) *hotLoop {
 	now := d.clock.Now()
+	// The first write after an edit finds what the other writer had set before: that does not show that the fight goes on.
+	f := d.fights[s]
+	first := f != nil && len(h.undos) > 0 && f.edited.After(h.undos[len(h.undos)-1].at)
 	for len(h.undos) > 0 && (now.Sub(h.undos[0].at) >= fightWindow || len(h.undos) >= fightThreshold) {
 		h.undos = h.undos[1:]
 	}
@@ -221,13 +254,13 @@ func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by func(fig
 	if len(h.undos) < fightThreshold-1 {
 		return nil
 	}
-	f := d.fight(s, now)
-	if len(h.undos) < fightThreshold || now.Before(f.until) {
+	f = d.fight(s, now)
+	if first || len(h.undos) < fightThreshold || now.Before(f.until) {
 		return nil
 	}
-	loop := &hotLoop{fightSubject: s, backoff: f.nextBackoff}
+	loop := &hotLoop{fightSubject: s, fight: f, backoff: f.nextBackoff}
 	f.startBackoff(now, h.undos)
-	if s.field == existence && !d.firstOfKind(s, now) {
+	if (s.field == existence || s.field == anyField && s.feedback) && !d.firstOfKind(s, now) {
 		return nil
 	}
 	return loop
@@ -247,7 +280,7 @@ func (d *fightDetector) fight(s fightSubject, now time.Time) *fight {
 // startBackoff starts a backoff and finds the inputs that changed by themselves during the
 // fight.
 func (f *fight) startBackoff(now time.Time, undone []undo) {
-	f.until, f.nextBackoff = now.Add(f.nextBackoff), min(2*f.nextBackoff, maxFightBackoff)
+	f.until, f.nextBackoff, f.calmSince = now.Add(f.nextBackoff), min(2*f.nextBackoff, maxFightBackoff), time.Time{}
 	f.inputs = undone[len(undone)-1].inputs
 	for i := range f.volatile {
 		changes := 0
@@ -271,7 +304,7 @@ func (d *fightDetector) firstOfKind(s fightSubject, now time.Time) bool {
 
 // kind returns the subject for all children of the child's kind.
 func (s fightSubject) kind() fightSubject {
-	return fightSubject{parent: s.parent, child: apply.Key{Kind: s.child.Kind}}
+	return fightSubject{parent: s.parent, child: apply.Key{Kind: s.child.Kind}, feedback: s.feedback}
 }
 
 // hash returns the key of a subject's history. Two have the same by chance in one of 2^64.
@@ -297,6 +330,8 @@ func (d *fightDetector) expire() {
 	defer d.mu.Unlock()
 	if now := d.clock.Now(); d.histories.rotate(now) {
 		d.forgetFights(now)
+		d.rewrites.rotate(now)
+		d.own.rotate(now)
 	}
 }
 
@@ -305,6 +340,48 @@ func (d *fightDetector) forgetFights(now time.Time) {
 	for s, f := range d.fights {
 		if quiet := now.Sub(f.last); quiet > 2*maxFightBackoff || f.until.IsZero() && quiet > fightWindow {
 			delete(d.fights, s)
+			delete(d.reported, s)
 		}
 	}
+}
+
+// noteReported keeps what a loop is that was reported.
+func (d *fightDetector) noteReported(loop *hotLoop, cause string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	loop.fight.cause = cause
+	d.reported[loop.fightSubject] = loop.fight
+}
+
+// noteCalm records that a pass over a parent has found nothing that it must not write. edit stands for what only an edit changes: a loop
+// that began before it is over at once, which it reports.
+func (d *fightDetector) noteCalm(parent types.UID, edit func() uint64) (over bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for s, f := range d.reported {
+		switch {
+		case s.parent != parent:
+		case f.inputs.edit() != edit():
+			delete(d.reported, s)
+			over = true
+		case f.calmSince.IsZero():
+			f.calmSince = d.clock.Now()
+		}
+	}
+	return over
+}
+
+// inForce returns what the loops are that go on, sorted. One is over a minute after the last backoff, or after passes find it over.
+func (d *fightDetector) inForce() (causes []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.clock.Now()
+	for _, f := range d.reported {
+		calm := !f.calmSince.IsZero() && now.Sub(f.calmSince) >= fightWindow
+		if !calm && now.Before(f.until.Add(fightWindow)) {
+			causes = append(causes, f.cause)
+		}
+	}
+	slices.Sort(causes)
+	return slices.Compact(causes)
 }

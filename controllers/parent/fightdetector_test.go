@@ -351,7 +351,7 @@ func TestDetectorExpires(t *testing.T) {
 
 // TestDetectorIsSmall checks that a write of a large cluster's children leaves little behind for its minute or two.
 func TestDetectorIsSmall(t *testing.T) {
-	const children, most = 50_000, 250
+	const children, most = 50_000, 300
 	d := newFightDetector(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	by := func(fightSubject) fightInputs { return fightInputs{} }
 	before := liveHeap()
@@ -360,6 +360,8 @@ func TestDetectorIsSmall(t *testing.T) {
 		d.noteCreate(s, by)
 		s.field = anyField
 		d.noteUpdate(s, fightMark(undoing), by)
+		d.noteRewrite(s, by)
+		d.noteOwn(s.object(), 0, 1)
 	}
 	each := (liveHeap() - before) / children
 	runtime.KeepAlive(d)
@@ -397,4 +399,208 @@ func BenchmarkFightDetector(b *testing.B) {
 			}
 		})
 	}
+}
+
+// rewrite has a hook write a child, or a part of the parent, unless that backs off, and reports whether it did.
+func (r *fightEnv) rewrite(s fightSubject) bool {
+	if r.rewriteBackoff(s, r.by) > 0 {
+		return false
+	}
+	r.report(r.noteRewrite(s, r.by))
+	return true
+}
+
+// TestFeedback has something written again and again.
+func TestFeedback(t *testing.T) {
+	status := child("p")
+	status.field = parentStatus
+	object := child("c")
+	object.field = anyField
+	cases := map[string]struct {
+		reason  string
+		subject fightSubject
+		// change is what changes before each write besides what was written.
+		change func(n int, now *fightInputs)
+		every  time.Duration
+		// writes are those of the first minute, of 1000 that are tried.
+		writes int
+		loop   bool
+	}{
+		"Child":    {"Writes that only the ones before explain are a loop.", object, nil, 50 * time.Millisecond, 21, true},
+		"Status":   {"So are those of a status.", status, nil, 50 * time.Millisecond, 21, true},
+		"Desired":  {"What is desired explains nothing.", status, func(n int, now *fightInputs) { now[desiredInput] = uint64(n) }, 50 * time.Millisecond, 21, true},
+		"Others":   {"Writes that follow changes of others are slowed down, and are no loop.", status, func(n int, now *fightInputs) { now[othersInput] = uint64(n) }, 60 * time.Millisecond, 120, false},
+		"Edits":    {"Nor are those that follow edits.", object, func(n int, now *fightInputs) { now[specInput] = uint64(n) }, 60 * time.Millisecond, 120, false},
+		"Timer":    {"What comes a second later is due to a timer.", status, nil, time.Second, 60, false},
+		"Converge": {"Every second write is explained by others: it does not take long to be one too many.", object, func(n int, now *fightInputs) { now[relatedInput] = uint64(n / 2) }, 50 * time.Millisecond, 31, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, writes := newFightEnv(t), 0
+			for n := 0; n < 1000 && r.time.Now().Before(time.Unix(60, 0)); n++ {
+				if tc.change != nil {
+					tc.change(n, &r.now)
+				}
+				if r.rewrite(tc.subject) {
+					writes++
+				}
+				r.wait(tc.every)
+			}
+			if low, high := tc.writes*9/10, tc.writes*11/10+1; writes < low || writes > high || len(r.loops) > 0 != tc.loop {
+				t.Errorf("%s\n%d writes in %s, %d loops, want about %d", tc.reason, writes, r.time.Now().Sub(time.Unix(0, 0)), len(r.loops), tc.writes)
+			}
+		})
+	}
+}
+
+// TestFeedbackEnds checks what ends the backoff of a loop.
+func TestFeedbackEnds(t *testing.T) {
+	for input, name := range []string{specInput: "edit", relatedInput: "related", othersInput: "others"} {
+		r := newFightEnv(t)
+		s := child("c")
+		s.field = anyField
+		for n := 0; r.rewrite(s); n++ {
+			r.now[desiredInput]++
+			r.wait(10 * time.Millisecond)
+		}
+		if r.now[desiredInput]++; r.rewrite(s) {
+			t.Fatal("another desired state ends the backoff")
+		}
+		if name == "" {
+			continue
+		}
+		if r.now[input]++; !r.rewrite(s) {
+			t.Errorf("%s: the backoff goes on", name)
+		}
+	}
+}
+
+// TestManyChildrenInOneLoop has one report for children that are written by the same passes.
+func TestManyChildrenInOneLoop(t *testing.T) {
+	r := newFightEnv(t)
+	for range 40 {
+		for _, name := range []string{"a", "b", "c"} {
+			s := child(name)
+			s.field = anyField
+			r.rewrite(s)
+		}
+		r.wait(50 * time.Millisecond)
+	}
+	if len(r.loops) != 1 {
+		t.Errorf("%d reports, want one for all children", len(r.loops))
+	}
+}
+
+// TestOwnWrites tells what this process wrote from what others did.
+func TestOwnWrites(t *testing.T) {
+	r := newFightEnv(t)
+	s := child("c")
+	same := func(reason string, state, want uint64) {
+		t.Helper()
+		if got := r.originOf(s, state); got != want {
+			t.Errorf("%s: the origin of %d is %d, want %d", reason, state, got, want)
+		}
+	}
+	same("never written", 1, 1)
+	r.noteOwn(s, 1, 2)
+	same("written", 2, 1)
+	same("the same pass looks at it as it was", 1, 1)
+	r.noteOwn(s, 2, 3)
+	same("written twice", 3, 1)
+	same("changed by others", 7, 7)
+	r.noteOwn(s, 7, 8)
+	same("written on that", 8, 7)
+	r.noteOwn(s, 8, 0)
+	r.noteOwn(s, 0, 9)
+	same("deleted and created again", 9, 7)
+	for range 2 {
+		r.wait(2 * fightWindow)
+		r.noteOwn(child("other"), 1, 2)
+	}
+	same("written long ago", 9, 9)
+}
+
+// TestEditResolvesAFight edits what is fought over: the write that follows finds what the other writer has left, and is no fight.
+func TestEditResolvesAFight(t *testing.T) {
+	r := newFightEnv(t)
+	for r.set("c", undoing) {
+	}
+	r.wait(time.Second)
+	r.now[specInput]++
+	agreed := fielddiff.Diff{Path: "a", From: "theirs", To: "agreed"}
+	if !r.set("c", agreed) || len(r.loops) != 1 {
+		t.Errorf("after an edit %d loops are reported, want 1 of before", len(r.loops))
+	}
+	r.wait(time.Second)
+	if !r.set("c", agreed) || r.set("c", agreed) || len(r.loops) != 2 {
+		t.Errorf("the fight goes on, and %d loops are reported, want 2", len(r.loops))
+	}
+}
+
+// TestRecreatedAsAnother recreates a child because of a field. If the hooks answer something else when it is created, nobody has set back
+// what it was deleted for.
+func TestRecreatedAsAnother(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		r := newFightEnv(t)
+		for n := range 2 * fightThreshold {
+			r.now[desiredInput] = uint64(2 * n)
+			if r.set("c", fielddiff.Diff{Path: "a", From: fmt.Sprint(2*n - 1), To: fmt.Sprint(2 * n)}) {
+				r.report(r.noteDelete(child("c"), true, r.by))
+			}
+			r.wait(time.Second)
+			if other {
+				r.now[desiredInput]++
+			}
+			r.report(r.noteCreate(child("c"), r.by))
+		}
+		if len(r.loops) > 0 == other {
+			t.Errorf("created as another: %v; %d loops are reported", other, len(r.loops))
+		}
+	}
+}
+
+// TestLoopsInForce shows when a definition has hot loops.
+func TestLoopsInForce(t *testing.T) {
+	r := newFightEnv(t)
+	in := func(reason string, want int) {
+		t.Helper()
+		if got := r.inForce(); len(got) != want {
+			t.Errorf("%s: %q are in force, want %d", reason, got, want)
+		}
+	}
+	calm := func() { r.noteCalm("p", func() uint64 { return r.now.edit() }) }
+	start := func() {
+		for r.set("c", undoing) {
+		}
+		r.noteReported(r.loops[len(r.loops)-1], "a loop")
+	}
+	in("nothing was written", 0)
+	start()
+	in("backoff", 1)
+	r.wait(time.Minute)
+	in("the backoff is just over", 1)
+	start()
+	in("the second backoff", 1)
+	r.wait(4 * time.Minute)
+	in("long after it", 0)
+	start()
+	calm()
+	in("a pass finds nothing to hold back", 1)
+	r.wait(30 * time.Second)
+	s := child("c")
+	s.field = anyField
+	if !r.held(s) {
+		t.Fatal("no backoff")
+	}
+	r.wait(40 * time.Second)
+	in("one after it does", 1)
+	calm()
+	r.wait(61 * time.Second)
+	in("none does for a minute", 0)
+	r.wait(time.Hour)
+	start()
+	in("again", 1)
+	r.now[specInput]++
+	calm()
+	in("an edit has ended it", 0)
 }

@@ -15,13 +15,14 @@ import (
 
 // fightInputs are hashes of the input that a fight over children may depend on, without the
 // children themselves.
-type fightInputs [4]uint64
+type fightInputs [5]uint64
 
 const (
 	specInput     = iota // the scripts and the parent without metadata and status
 	metadataInput        // the parent's labels and annotations
 	relatedInput         // related objects and inputs
 	desiredInput         // what is desired of the subject
+	othersInput          // what others have made of the parent's metadata and status, and of other children; of feedback alone
 )
 
 // edit returns a hash of the inputs that only an edit changes.
@@ -30,16 +31,21 @@ func (i fightInputs) edit() uint64 { return i[specInput] ^ bits.RotateLeft64(i[r
 // fightInputs returns the inputs of a subject in this pass.
 func (p *pass) fightInputs(s fightSubject) fightInputs {
 	now := p.commonInputs()
-	now[desiredInput] = p.hashDesired(s.child)
+	now[desiredInput] = p.hashDesired(s)
+	if s.feedback {
+		return p.feedbackInputs(s, now)
+	}
 	return now
 }
 
 // commonInputs returns the inputs that all subjects share.
 func (p *pass) commonInputs() fightInputs {
-	if p.common == nil {
-		p.common = &fightInputs{specInput: p.hashSpec(), metadataInput: p.hashMetadata(), relatedInput: p.hashRelated()}
+	if p.hashed.common == nil {
+		p.hashed.common = &fightInputs{
+			specInput: p.hashSpec(), metadataInput: p.hashPart(p.observed.Parent, parentMetadata), relatedInput: p.hashRelated(),
+		}
 	}
-	return *p.common
+	return *p.hashed.common
 }
 
 func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
@@ -63,9 +69,15 @@ func (p *pass) hashSpec() uint64 {
 	})
 }
 
-func (p *pass) hashMetadata() uint64 {
+// hashPart returns the hash of a part of a parent. observedGeneration follows the generation, and is left out.
+func (p *pass) hashPart(parent *unstructured.Unstructured, part string) uint64 {
 	return p.hash(func(h *maphash.Hash) {
-		fields, _ := p.observed.Parent.Object["metadata"].(map[string]any)
+		if part == parentStatus {
+			status, _ := jsonvalue.Without(statusOf(parent), "observedGeneration")
+			writeValue(h, status)
+			return
+		}
+		fields, _ := parent.Object["metadata"].(map[string]any)
 		writeValue(h, fields["labels"])
 		writeValue(h, fields["annotations"])
 	})
@@ -86,12 +98,16 @@ func (p *pass) hashRelated() uint64 {
 	})
 }
 
-// hashDesired returns the hash of a desired child, or of the names of all desired children of a
-// kind.
-func (p *pass) hashDesired(child apply.Key) uint64 {
-	switch object := p.desiredChild(child); {
-	case child.Name == "":
-		return p.desiredNames[child]
+// hashDesired returns the hash of a desired child, of the names of all desired children of a
+// kind, or of what is desired of a part of the parent.
+func (p *pass) hashDesired(s fightSubject) uint64 {
+	switch object := p.desiredChild(s.child); {
+	case s.field == parentStatus:
+		return jsonvalue.Hash(p.hashed.desired.Status)
+	case s.field == parentMetadata:
+		return p.hash(func(h *maphash.Hash) { fmt.Fprint(h, p.metadataPatch(&unstructured.Unstructured{}, p.hashed.desired)) })
+	case s.child.Name == "":
+		return p.hashed.names[s.child]
 	case object == nil:
 		return 0
 	default:
@@ -101,15 +117,26 @@ func (p *pass) hashDesired(child apply.Key) uint64 {
 
 // desiredChild returns a child that the hooks want, or nil.
 func (p *pass) desiredChild(child apply.Key) *unstructured.Unstructured {
-	if p.desiredByKey == nil {
-		p.desiredByKey = map[apply.Key]*unstructured.Unstructured{}
-		p.desiredNames = map[apply.Key]uint64{}
-		for _, object := range p.desired {
+	if p.hashed.byKey == nil {
+		p.hashed.byKey = map[apply.Key]*unstructured.Unstructured{}
+		p.hashed.names = map[apply.Key]uint64{}
+		for _, object := range p.hashed.desired.Children {
 			key := apply.KeyOf(object)
-			p.desiredByKey[key] = object
+			p.hashed.byKey[key] = object
 			// The sum does not depend on their order.
-			p.desiredNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
+			p.hashed.names[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
 		}
 	}
-	return p.desiredByKey[child]
+	return p.hashed.byKey[child]
+}
+
+// inputHashes are what fightInputs are made of in one pass. All but desired is computed on first use.
+type inputHashes struct {
+	desired variant.Desired
+	common  *fightInputs
+	byKey   map[apply.Key]*unstructured.Unstructured
+	names   map[apply.Key]uint64 // by kind
+	// origins are hashes of what others have made of objects, and allOrigins is their sum.
+	origins    map[fightSubject]uint64
+	allOrigins uint64
 }

@@ -3,11 +3,13 @@ package parent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -54,7 +56,7 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 	s := p.subjectOf(change)
 	switch {
 	case isRewrite(change):
-		return p.detector.backoff(s, p.fightInputs)
+		return p.detector.rewriteBackoff(s, p.fightInputs)
 	case p.isTerminating(), change.Action == apply.ActionCreate && p.detector.isRecreating(s):
 		return 0
 	}
@@ -65,38 +67,48 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 // delay.
 func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed.Deleting() }
 
-// detectHotLoop reports children that are written and undone again and again. It ignores
+// noteOwnWrite tells the writes of this process from those of others.
+func (p *pass) noteOwnWrite(outcome apply.Outcome) {
+	change := outcome.Change
+	s := fightSubject{parent: p.parent.GetUID(), child: change.Key}
+	var from, to uint64
+	if change.Observed != nil {
+		from = p.passCache.versionOf(change.Observed)
+	}
+	if outcome.Object != nil {
+		to = p.passCache.versionOf(outcome.Object)
+	}
+	p.detector.noteOwn(s, from, to)
+}
+
+// detectHotLoop reports children that are written again and again. It ignores
 // ControllerRevisions.
 func (p *pass) detectHotLoop(change apply.Change) {
 	if p.isRevision(change) {
 		return
 	}
 	if loop := p.detectFight(change); loop != nil {
-		p.env.Metrics.countHotLoop(p.config.Definition)
-		message := p.describeLoop(loop, change)
-		p.logHotLoop(message)
-		p.warnOnce(variant.ReasonHotLoop, message)
+		p.reportLoop(loop, loop.child.String(), func() string { return p.claimantsOf(change.Object) })
 	}
 }
 
-// logHotLoop logs a hot loop.
-func (p *pass) logHotLoop(message string) {
+// reportLoop reports a hot loop, by an event and in the definition's status.
+func (p *pass) reportLoop(loop *hotLoop, object string, claimants func() string) {
+	p.env.Metrics.countHotLoop(p.config.Definition)
+	what, cause := p.describeLoop(loop, object, claimants)
+	message := fmt.Sprintf("%s for %s: %s", what, loop.backoff, cause)
 	verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
+	p.warnOnce(variant.ReasonHotLoop, message)
+	p.detector.noteReported(loop, fmt.Sprintf("%s: %s", p.key, what))
+	p.config.Changed()
 }
 
-// detectFight notifies the detector of a write. It returns the fight to report, or nil.
+// detectFight notifies the detector of a write. It returns the loop to report, or nil.
 func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
 	s := p.subjectOf(change)
 	switch {
 	case isRewrite(change):
-		for i, mark := range change.Marks() {
-			found := p.detector.noteUpdate(s, mark, p.fightInputs)
-			if found != nil && loop == nil {
-				loop = found
-				loop.Diff = change.Diffs()[i]
-				loop.field = loop.Path
-			}
-		}
+		loop = p.detectRewrite(s, change.Marks(), change.Diffs)
 		if s.field = existence; change.Action == apply.ActionRecreate {
 			p.detector.noteDelete(s, true, p.fightInputs)
 		}
@@ -111,29 +123,108 @@ func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
 	return nil
 }
 
-// describeLoop returns the message of a hot loop: what is written, by which other writer, and
-// the remedy.
-func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
+// detectRewrite notifies the detector of a write of something that was there. It returns the loop to report, or nil.
+func (p *pass) detectRewrite(s fightSubject, marks []fielddiff.Mark, diffs func() []fielddiff.Diff) (loop *hotLoop) {
+	for i, mark := range marks {
+		found := p.detector.noteUpdate(s, mark, p.fightInputs)
+		if found != nil && loop == nil {
+			loop = found
+			loop.Diff = diffs()[i]
+		}
+	}
+	if found := p.detector.noteRewrite(s, p.fightInputs); found != nil && loop == nil {
+		if loop = found; len(marks) > 0 {
+			loop.Diff = diffs()[0]
+		}
+	}
+	return loop
+}
+
+// noteCalm notes that nothing of the parent is held back.
+func (p *pass) noteCalm() {
+	if p.detector.noteCalm(p.parent.GetUID(), func() uint64 { return p.commonInputs().edit() }) {
+		p.config.Changed()
+	}
+}
+
+// partBacksOff reports whether a part of the parent must not be written now.
+func (p *pass) partBacksOff(ctx context.Context, part string) bool {
+	s := p.parentSubject(part)
+	backoff := p.detector.rewriteBackoff(s, p.fightInputs)
+	p.shortestBackoff = variant.Earlier(p.shortestBackoff, backoff)
+	if backoff == 0 && p.detector.isNear(s) {
+		p.otherManagers[s.child] = p.otherWriterOf(ctx, part)
+	}
+	return backoff > 0
+}
+
+// notePart notifies the detector of a write of a part of the parent, which was before, and reports a hot loop.
+func (p *pass) notePart(part string, before *unstructured.Unstructured) {
+	s := p.parentSubject(part)
+	p.detector.noteOwn(s, p.hashPart(before, part), p.hashPart(p.parent, part))
+	from, to := partOf(before, part), partOf(p.parent, part)
+	diffs := func() []fielddiff.Diff { return fielddiff.Describe(nil, from, to) }
+	if loop := p.detectRewrite(s, fielddiff.Marks(from, to), diffs); loop != nil {
+		loop.Path = strings.TrimPrefix(loop.Path, "parent.")
+		object := map[string]string{parentStatus: "the status of ", parentMetadata: "what is set in the labels and annotations of "}[part]
+		p.reportLoop(loop, object+s.child.String(), nil)
+	}
+}
+
+// parentSubject returns the subject of a part of the parent.
+func (p *pass) parentSubject(part string) fightSubject {
+	return fightSubject{parent: p.parent.GetUID(), child: apply.KeyOf(p.parent), field: part}
+}
+
+// partOf returns a part of a parent in an object of its own, as comparisons of objects leave out the status.
+func partOf(parent *unstructured.Unstructured, part string) *unstructured.Unstructured {
+	fields, _ := parent.Object["metadata"].(map[string]any)
+	content := map[string]any{"metadata": map[string]any{"labels": fields["labels"], "annotations": fields["annotations"]}}
+	if part == parentStatus {
+		content = map[string]any{"status": parent.Object["status"]}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"parent": content}}
+}
+
+// describeLoop returns what is not written and why, and how that came to be known, with the remedy. The former is the same each time.
+func (p *pass) describeLoop(loop *hotLoop, object string, claimants func() string) (what, cause string) {
 	times := fmt.Sprintf("%d times within %s", fightThreshold, fightWindow)
-	alone := fmt.Sprintf("%s is left alone for %s: ", loop.child, loop.backoff)
 	rival := cmp.Or(p.otherManagers[loop.child], unknownWriter)
+	field := "its field " + fielddiff.PublicPath(loop.child.Kind, loop.Path)
+	what = object + " is left alone"
+	masker := p.masker()
 	switch {
+	case loop.feedback:
+		return what, fmt.Sprintf("it was written %d times, each time soon after the last, although nothing had changed but what was just written; "+
+			"%s was set to %s the last time: let the answer depend on what the hook is given, not on the time, on chance or on what the answer itself changes",
+			freeRewrites+fightThreshold, field, masker.Mask(loop.To))
 	case loop.field != existence:
-		masker := p.masker()
-		return fmt.Sprintf("%sits field %s was set to %s %s, and each time %s set it back, the last time to %s",
-			alone, fielddiff.PublicPath(loop.child.Kind, loop.Path), masker.Mask(loop.To), times, rival, masker.Mask(loop.From))
+		return what, fmt.Sprintf("%s was set to %s %s, and each time %s set it back, the last time to %s%s",
+			field, masker.Mask(loop.To), times, rival, masker.Mask(loop.From), remedyFor(loop.field))
 	case loop.child.Name == "":
 		names := loop.From + " and then " + loop.To
 		if loop.From == loop.To {
 			names = loop.To
 		}
-		return fmt.Sprintf("no %s is created or deleted for %s: %s one sync deleted what the one before had created, "+
-			"though nothing but children had changed, such as %s: let names depend on what the hook is given, not on the time or on chance",
-			loop.child.Kind.Kind, loop.backoff, times, names)
+		return fmt.Sprintf("no %s is created or deleted", loop.child.Kind.Kind), fmt.Sprintf(
+			"%s one sync deleted what the one before had created, though nothing but children had changed, such as %s: "+
+				"let names depend on what the hook is given, not on the time or on chance", times, names)
 	case loop.created:
-		return fmt.Sprintf("%sit was created %s, and each time %s deleted it: %s", alone, times, p.claimantsOf(change.Object), otherWriters)
+		return what, fmt.Sprintf("it was created %s, and each time %s deleted it: %s", times, claimants(), otherWriters)
 	default:
-		return fmt.Sprintf("%sit was deleted %s, and each time %s created it again: %s", alone, times, rival, otherWriters)
+		return what, fmt.Sprintf("it was deleted %s, and each time %s created it again: %s", times, rival, otherWriters)
+	}
+}
+
+// remedyFor returns what to do about two writers of a field, as the end of a sentence.
+func remedyFor(field string) string {
+	switch field {
+	case parentStatus:
+		return ": let only one of them return that field, and the others no status"
+	case parentMetadata:
+		return ": let only one of them set it"
+	default:
+		return ""
 	}
 }
 
@@ -174,6 +265,43 @@ func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 	}
 	return cmp.Or(manager, claimant)
 }
+
+// otherWriterOf returns the name of the other writer of a part of the parent: the field manager that wrote it last or, if that is this
+// program, the other definitions that write it. It sends a request, as managedFields are not cached.
+func (p *pass) otherWriterOf(ctx context.Context, part string) string {
+	others := strings.Join(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, part), " or ")
+	live, err := p.get(ctx, p.source.GroupVersionResource, p.parent.GetNamespace(), p.parent.GetName())
+	if err != nil {
+		return cmp.Or(others, unknownWriter)
+	}
+	managed := slices.DeleteFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		fields := &map[string]any{}
+		return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, fields) != nil || !writesPart(*fields, part)
+	})
+	live.SetManagedFields(managed)
+	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == ownManager })
+	manager := newestManager(live, p.config.Managers.Own)
+	other := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
+	if own >= 0 && other >= 0 && (managed[other].Time.Before(managed[own].Time) || others != "" && managed[other].Time.Equal(managed[own].Time)) {
+		manager = "" // It wrote before. Times are whole seconds, in which a definition writes more often than anybody else.
+	}
+	if manager == "" && others == "" && own >= 0 {
+		return fmt.Sprintf("another host that writes as %q", ownManager)
+	}
+	return cmp.Or(manager, others, unknownWriter)
+}
+
+// writesPart reports whether the fields of a manager have some of a part of a parent.
+func writesPart(fields map[string]any, part string) bool {
+	if part == parentStatus {
+		return fields["f:status"] != nil
+	}
+	metadata, _ := fields["f:metadata"].(map[string]any)
+	return metadata["f:labels"] != nil || metadata["f:annotations"] != nil
+}
+
+// HotLoops returns what the hot loops are that go on, sorted.
+func (r *Reconciler) HotLoops() []string { return r.detector.inForce() }
 
 // newestManager returns the last field manager other than this program and the definition's own,
 // or "".

@@ -32,7 +32,7 @@ func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
 	e.last = newTestPass(fullParent(), readsSpec)
 	client := e.server.client()
 	e.last.env.Client, e.last.env.Clock, e.last.env.Events = client, e.clock, record.NewFakeRecorder(10)
-	e.last.status, e.last.statusLimiter = NewStatusWriter(client, nil, e.clock), newStatusLimiter(e.clock)
+	e.last.status = NewStatusWriter(client, nil, e.clock)
 	t.Cleanup(e.last.pendingWrites.close)
 	return e
 }

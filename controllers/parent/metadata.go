@@ -34,6 +34,11 @@ func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error 
 	if len(p.metadataPatch(asked, desired)) == 0 {
 		return nil
 	}
+	if p.partBacksOff(ctx, parentMetadata) {
+		if desired.Labels, desired.Annotations = nil, nil; len(p.metadataPatch(asked, desired)) == 0 {
+			return nil
+		}
+	}
 	updated, err := p.patchMetadata(ctx, asked, p.source, func(parent *unstructured.Unstructured) (map[string]any, error) {
 		if !sameSpec(asked, parent) {
 			return nil, fmt.Errorf("metadata: %w: the hooks have not seen the parent's newest spec", controller.ErrLater)
@@ -44,6 +49,7 @@ func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error 
 		return err
 	}
 	p.parent, p.wrote = updated, true
+	p.notePart(parentMetadata, asked)
 	return nil
 }
 

@@ -75,11 +75,8 @@ type pass struct {
 	idle    bool
 	// otherManagers are the last other writers of children that are rewritten again and again.
 	otherManagers map[apply.Key]string
-	// desired are the children that the hooks want. The next three are computed on first use.
-	desired      []*unstructured.Unstructured
-	common       *fightInputs
-	desiredByKey map[apply.Key]*unstructured.Unstructured
-	desiredNames map[apply.Key]uint64 // by kind
+	// hashed is what hot loops are told by.
+	hashed inputHashes
 }
 
 // run syncs the parent in five steps.
@@ -93,6 +90,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		p.leftStatuses.forget(p.key)
 		p.idle = true
 		result.RequeueAfter = p.limitResync(result.RequeueAfter)
+		p.noteCalm()
 		return p.requeueAtExpiry(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
@@ -105,7 +103,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		p.noteNoAnswer(ctx, err)
 		return p.retry(p.writeLeftStatus(ctx, err), !p.nondeterministic.Load())
 	}
-	p.failedInputs, p.answered, p.rolling = desired.FailedInputs, true, desired.Rolling
+	p.failedInputs, p.answered, p.rolling, p.hashed.desired = desired.FailedInputs, true, desired.Rolling, desired
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, even if some children could not be applied, or leave it to the next pass.
@@ -133,6 +131,9 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 	}
 	if err != nil {
 		return p.concludeFailed(p.requeueAtExpiry(result), desired, err), err
+	}
+	if p.shortestBackoff == 0 && !p.wrote {
+		p.noteCalm()
 	}
 	if p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent && p.isSettled(desired) {
 		p.passCache.rememberResult(p.key, p.fingerprint, p.parent, p.inputsOf(desired), result)
@@ -217,17 +218,17 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	}
 	p.leftStatuses.forget(p.key)
 	p.statusDue = time.Time{}
-	specHash := p.hashSpec()
-	if p.limitStatus(specHash) {
+	if p.partBacksOff(ctx, parentStatus) {
 		return nil
 	}
+	before := p.parent
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
 	if apierrors.IsConflict(err) {
 		updated, err = p.retryStatus(ctx, desired, err)
 	}
 	if updated != nil {
-		p.statusLimiter.countWrite(p.key, p.programs.Revision, specHash)
 		p.setParent(updated)
+		p.notePart(parentStatus, before)
 		p.reportDroppedFields(desired.Status)
 	}
 	return err

@@ -23,6 +23,13 @@ func newRateLimiter[K comparable](clock clock.PassiveClock, burst int, interval 
 	return &rateLimiter[K]{clock: clock, burst: burst, interval: interval, full: full}
 }
 
+// delay returns the time until the bucket of a key has a token, or zero.
+func (l *rateLimiter[K]) delay(key K) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.delayLocked(key, l.clock.Now())
+}
+
 // take takes a token, or the next one if there is none, and returns the time until it is there, which is interval at most.
 func (l *rateLimiter[K]) take(key K) time.Duration {
 	l.mu.Lock()

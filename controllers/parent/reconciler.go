@@ -157,7 +157,6 @@ type shared struct {
 	related          *relatedIndex
 	creationWaiters  *creationWaiters
 	namespaceWaiters *namespaceWaiters
-	statusLimiter    *statusLimiter
 	resyncs          *rateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
@@ -200,8 +199,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
-		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
-		resyncs:       newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
+		namespaceWaiters: newNamespaceWaiters(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
@@ -214,6 +212,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		r.Close()
 		return nil, fmt.Errorf("%s: %w", config.Definition, err)
 	}
+	r.env.Registry.addBuilt(r)
 	return r, nil
 }
 
@@ -311,7 +310,6 @@ func (r *Reconciler) Expire() {
 func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
 	r.passCache.forget(key)
-	r.statusLimiter.forget(key)
 	r.resyncs.forget(key)
 	r.leftStatuses.forget(key)
 	r.related.forget(key)

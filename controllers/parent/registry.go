@@ -13,21 +13,32 @@ import (
 // Registry holds the running definitions of a process, so that one can name another.
 // A nil Registry is empty.
 type Registry struct {
-	mu      sync.RWMutex
-	running map[schema.GroupKind][]*Reconciler // by the kinds of their parents
+	mu sync.RWMutex
+	// running are those that sync parents, and built also those that are about to, by the kinds of their parents.
+	running, built reconcilersByKind
 }
 
-// NewRegistry returns an empty Registry.
-func NewRegistry() *Registry { return &Registry{running: map[schema.GroupKind][]*Reconciler{}} }
+type reconcilersByKind map[schema.GroupKind][]*Reconciler
 
-func (g *Registry) add(r *Reconciler) {
+// NewRegistry returns an empty Registry.
+func NewRegistry() *Registry {
+	return &Registry{running: reconcilersByKind{}, built: reconcilersByKind{}}
+}
+
+// addBuilt adds a reconciler that has its parents' kinds, and start one that begins to sync parents.
+func (g *Registry) addBuilt(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		for i := range r.parents {
-			kind := r.parents[i].Kind.GroupKind()
-			g.running[kind] = append(g.running[kind], r)
-		}
+		g.built.add(r)
+	}
+}
+
+func (g *Registry) start(r *Reconciler) {
+	if g != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.running.add(r)
 	}
 }
 
@@ -35,25 +46,41 @@ func (g *Registry) remove(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		for kind, all := range g.running {
-			if all = slices.DeleteFunc(all, func(other *Reconciler) bool { return other == r }); len(all) == 0 {
-				delete(g.running, kind)
-			} else {
-				g.running[kind] = all
-			}
+		g.running.remove(r)
+		g.built.remove(r)
+	}
+}
+
+func (b reconcilersByKind) add(r *Reconciler) {
+	for i := range r.parents {
+		kind := r.parents[i].Kind.GroupKind()
+		b[kind] = append(b[kind], r)
+	}
+}
+
+func (b reconcilersByKind) remove(r *Reconciler) {
+	for kind, all := range b {
+		if all = slices.DeleteFunc(all, func(other *Reconciler) bool { return other == r }); len(all) == 0 {
+			delete(b, kind)
+		} else {
+			b[kind] = all
 		}
 	}
 }
 
-// namesOf returns the names of the definitions with parents of a kind that are selected, sorted.
+// namesOf returns the names of the running definitions with parents of a kind that are selected, sorted.
 func (g *Registry) namesOf(kind schema.GroupKind, selects func(*Reconciler) bool) []string {
 	if g == nil {
 		return nil
 	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	return namesIn(g.running[kind], selects)
+}
+
+func namesIn(all []*Reconciler, selects func(*Reconciler) bool) []string {
 	var names []string
-	for _, r := range g.running[kind] {
+	for _, r := range all {
 		if name := r.config.Definition; !slices.Contains(names, name) && selects(r) {
 			names = append(names, name)
 		}
@@ -69,13 +96,28 @@ func (g *Registry) claimants(own string, parent, child *unstructured.Unstructure
 	})
 }
 
-// sharers returns the names of the definitions, other than own, that have parent for a parent and write its status.
-func (g *Registry) sharers(own string, parent *unstructured.Unstructured) []string {
+// sharers returns the names of the definitions, other than own, that have parent for a parent and may write that part of it, also of those
+// that do not run yet: at a start some are ready before others.
+func (g *Registry) sharers(own string, parent *unstructured.Unstructured, part string) []string {
+	if g == nil {
+		return nil
+	}
+	g.mu.RLock()
+	defer g.mu.RUnlock()
 	kind := parent.GroupVersionKind().GroupKind()
-	return g.namesOf(kind, func(r *Reconciler) bool {
+	return namesIn(g.built[kind], func(r *Reconciler) bool {
 		source := r.parentSource(kind)
-		return r.config.Definition != own && r.isParent(source, parent) && (source.HasStatus || r.config.StatusWithObject)
+		return r.config.Definition != own && r.isParent(source, parent) && r.mayWrite(source, part)
 	})
+}
+
+// mayWrite reports whether the definition writes a part of its parents. Composites and maps write a status whatever their hooks answer. A
+// decorator writes what its hook returns: that is known once it has.
+func (r *Reconciler) mayWrite(source *parentSource, part string) bool {
+	if part == parentStatus && !r.config.StatusWithObject {
+		return source.HasStatus
+	}
+	return r.detector.own.hasWritten(part)
 }
 
 // makers returns the names of the definitions that have owner for a parent and claim its child.

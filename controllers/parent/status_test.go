@@ -281,18 +281,18 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	r := &shared{
 		env:           Environment{Client: client, Events: events},
 		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
-		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(lru.New(1<<20), ""),
+		detector:      newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
-	for range 2 * maxStatusWrites {
+	for range 2 * maxRewrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {
 			t.Fatalf("error %v, want ErrLater", err)
 		}
 	}
-	if requests != 2*maxStatusWrites || len(events.Events) > 0 {
-		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*maxStatusWrites, len(events.Events))
+	if requests != 2*maxRewrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*maxRewrites, len(events.Events))
 	}
 }
 
@@ -319,7 +319,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
 		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
-		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(lru.New(1<<20), ""),
+		detector: newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	defer r.pendingWrites.close()

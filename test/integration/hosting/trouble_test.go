@@ -146,6 +146,6 @@ func TestStatusThatNeverSettles(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: (parent.status?.count ?? 0) + 1}});`, "")
 	applyThing(e, "a", "")
-	e.WaitForEvent("a", "HotLoop", "the hook's status has differed 60 times")
+	e.WaitForEvent("a", "HotLoop", "the status of Thing "+e.Namespace+"/a is left alone for 1m0s", "it was written 20 times", "status.count")
 	e.WaitForQuiet()
 }
