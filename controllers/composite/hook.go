@@ -3,6 +3,7 @@ package composite
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -42,10 +43,13 @@ func (v *Variant) readResponse(answer variant.Answer, observed variant.Observed,
 	response := variant.ReadResponse(answer, v.hookFor(observed).Response)
 	desired := variant.Desired{
 		Children:           v.children.Objects(response, observed.Parent, finish),
-		Status:             statusFor(observed, response.Map("status")),
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
 		Waiting:            response.Waiting(),
+	}
+	given := response.Map("status")
+	if desired.Status = v.statusFor(observed, given); given == nil {
+		desired.StatusOrigin = variant.StatusImplied
 	}
 	desired.Events, desired.MoreEvents = response.Events()
 	return desired, response.Err()
@@ -53,13 +57,13 @@ func (v *Variant) readResponse(answer variant.Answer, observed variant.Observed,
 
 // statusFor returns a copy of the hook's status with observedGeneration. For a built-in parent
 // that field belongs to another controller: its status is what the hook returned, or nil.
-func statusFor(observed variant.Observed, given map[string]any) map[string]any {
+func (v *Variant) statusFor(observed variant.Observed, given map[string]any) map[string]any {
 	switch {
-	case !observed.BuiltIn:
-		return variant.MergeFields(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
-	case given == nil:
+	case given == nil && (observed.BuiltIn || v.config.Spec.ParentResource.StatusWrites == v1alpha1.WhenReturnedStatusWrites):
 		return nil
-	default:
+	case observed.BuiltIn:
 		return variant.MergeFields(given, nil)
+	default:
+		return variant.MergeFields(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
 	}
 }

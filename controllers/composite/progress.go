@@ -80,7 +80,7 @@ func (r *rollout) setCondition(desired *variant.Desired, observed variant.Observ
 	if updated.reason == reasonDeadlineExceeded {
 		desired.Warnings = append(desired.Warnings, variant.Warning{Reason: updated.reason, Message: updated.message})
 	}
-	if observed.BuiltIn && desired.Status["conditions"] == nil {
+	if desired.Status == nil || observed.BuiltIn && desired.Status["conditions"] == nil {
 		return // The conditions belong to another controller, unless the hook sets them.
 	}
 	setUpdatedCondition(desired.Status, updated, observedCondition(observed.Parent), since, observed.Now)

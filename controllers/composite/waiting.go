@@ -11,7 +11,7 @@ import (
 // condition Updated, unless a change of the parent is not rolled out: then it says that the rollout waits.
 func (v *Variant) wait(desired *variant.Desired, h *history, observed variant.Observed) {
 	desired.Children, desired.Warnings = nil, v.warnings(h)
-	if observed.BuiltIn && desired.Status["conditions"] == nil {
+	if desired.Status == nil || observed.BuiltIn && desired.Status["conditions"] == nil {
 		return // The conditions belong to another controller, unless the hook sets them.
 	}
 	before := observedCondition(observed.Parent)

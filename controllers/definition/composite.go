@@ -29,6 +29,8 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.parentResource: %w", err)
 	}
+	writesNoStatus := spec.ParentResource.StatusWrites == v1alpha1.NeverStatusWrites
+	parents.HasStatus = parents.HasStatus && !writesNoStatus
 	children, err := childRules(p, "childResources", spec.ChildResources, spec.DefinitionSettings)
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, err
 	}
 	return &Plan{
-		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings, unchecked: composites.Unchecked(),
+		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings, unchecked: composites.Unchecked(), writesNoStatus: writesNoStatus,
 		rollsNoScripts: spec.WantsRollingScripts() && (!spec.RollsScripts() || !composites.Rolling()),
 		Config: parent.Config{
 			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,

@@ -44,6 +44,8 @@ type Plan struct {
 	unchecked []variant.ChildRule
 	// rollsNoScripts is set if edits of scripts are to be rolled out and can't be.
 	rollsNoScripts bool
+	// writesNoStatus is set if the status of parents is left alone on purpose.
+	writesNoStatus bool
 
 	// annotations are the warnings about the definition's annotations, which change without a new plan.
 	annotations []warning

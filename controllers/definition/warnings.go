@@ -87,7 +87,7 @@ func (p *Plan) warnings() []warning {
 // subresource, in metacontroller's words (section 3.2 of the specification), or "".
 // Decorators need no status.
 func (p *Plan) missingStatusSubresource() string {
-	if p.kind == v1alpha1.DecoratorControllerKind {
+	if p.kind == v1alpha1.DecoratorControllerKind || p.writesNoStatus {
 		return ""
 	}
 	for _, rule := range p.Config.Parents {

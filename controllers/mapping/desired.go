@@ -44,7 +44,7 @@ func (v *Variant) mergeResults(observed variant.Observed, results []*result) var
 		}
 	}
 	v.keepUnlabelled(observed, &desired)
-	desired.Status, desired.StatusMerged = v.status(observed, nil, len(desired.Problems) == 0), true
+	desired.Status, desired.StatusOrigin = v.status(observed, nil, len(desired.Problems) == 0), variant.StatusMerged
 	v.countWaiting(desired.Status, results)
 	return desired
 }

@@ -15,7 +15,7 @@ func (v *Variant) readFinalizeAnswer(observed variant.Observed, answer variant.A
 	desired := variant.Desired{
 		Children:           v.outputs.Objects(response, observed.Parent, v.finishAll(observed)),
 		Status:             v.status(observed, response.Map("status"), true),
-		StatusMerged:       true,
+		StatusOrigin:       variant.StatusMerged,
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
 		Waiting:            response.Waiting(),

@@ -34,7 +34,7 @@ func (r *Reconciler) Watch(queue Queue) error {
 	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
 	r.namespaceWaiters.queue = queue
 	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
-	r.env.Registry.start(r)
+	r.env.Registry.add(r)
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
 	for i := range r.parents {

@@ -26,9 +26,9 @@ type leftStatuses struct {
 type leftStatus struct {
 	uid   types.UID
 	since time.Time // when the status was first left
-	// status and merged are those of variant.Desired, and base is the observed status that the former is made of if merged.
+	// status and origin are those of variant.Desired, and base is the observed status if the former is made of it.
 	status, base map[string]any
-	merged       bool
+	origin       variant.StatusOrigin
 }
 
 func newLeftStatuses() *leftStatuses { return &leftStatuses{byParent: map[controller.Key]leftStatus{}} }
@@ -66,8 +66,8 @@ func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
 		return false
 	}
 	now := p.env.Clock.Now()
-	left := leftStatus{uid: p.parent.GetUID(), since: now, status: desired.Status, merged: desired.StatusMerged}
-	if left.merged {
+	left := leftStatus{uid: p.parent.GetUID(), since: now, status: desired.Status, origin: desired.StatusOrigin}
+	if left.origin == variant.StatusMerged {
 		left.base = statusOf(p.observed.Parent)
 	}
 	p.statusDue = p.leftStatuses.leave(p.key, left).Add(p.env.StatusDelay)
@@ -101,11 +101,15 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 		return err
 	}
 	status := left.status
-	if left.merged && p.source.Custom {
+	if left.origin == variant.StatusMerged && p.source.Custom {
 		if status, ok = threeWayMerge(left.base, left.status, statusOf(p.parent)); !ok {
 			p.leftStatuses.forget(p.key) // Another writer has changed the same: the next answer decides.
 			return err
 		}
+	}
+	if !p.mayReplace(p.parent, status, left.origin) {
+		p.leftStatuses.forget(p.key)
+		return err
 	}
 	updated, failed := p.status.Write(ctx, p.source.Resource, p.parent, status)
 	if failed != nil { // The pass is retried, and with it this.
@@ -114,6 +118,7 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 	p.leftStatuses.forget(p.key)
 	if updated != nil {
 		p.setParent(updated)
+		p.noteReturned(left.origin)
 	}
 	return err
 }

@@ -163,35 +163,35 @@ func TestStatusThatWasLeft(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		ctx    context.Context
-		merged bool
+		origin variant.StatusOrigin
 		refuse error
 		edit   func(parent *unstructured.Unstructured)
 		want   []any
 		kept   bool
 	}{
-		"Failed":   {"It is not lost.", t.Context(), false, nil, nil, []any{statusOfN(2)}, false},
-		"Stopped":  {"The next process makes a pass over each parent.", canceled, false, nil, nil, nil, true},
-		"Conflict": {"The retry of the pass writes it.", t.Context(), false, conflict, nil, nil, true},
+		"Failed":   {"It is not lost.", t.Context(), variant.StatusReturned, nil, nil, []any{statusOfN(2)}, false},
+		"Stopped":  {"The next process makes a pass over each parent.", canceled, variant.StatusReturned, nil, nil, nil, true},
+		"Conflict": {"The retry of the pass writes it.", t.Context(), variant.StatusReturned, conflict, nil, nil, true},
 		"Stored": {
-			"It is there.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false,
+			"It is there.", t.Context(), variant.StatusReturned, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false,
 		},
 		"Another": {
-			"It is another parent of that name.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false,
+			"It is another parent of that name.", t.Context(), variant.StatusReturned, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false,
 		},
 		"Merged": {
-			"Fields of others are kept.", t.Context(), true, nil,
+			"Fields of others are kept.", t.Context(), variant.StatusMerged, nil,
 			func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"n": int64(1), "other": "x"} },
 			[]any{map[string]any{"n": int64(2), "other": "x"}}, false,
 		},
 		"MergedOverOthers": {
-			"Another writer has set the same field.", t.Context(), true, nil,
+			"Another writer has set the same field.", t.Context(), variant.StatusMerged, nil,
 			func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(7) }, nil, false,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newLeftStatusEnv(t)
-			e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2), StatusMerged: tc.merged}, true)
+			e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2), StatusOrigin: tc.origin}, true)
 			e.wantSent()
 			e.server.refuse = tc.refuse
 			p := e.next(nil)

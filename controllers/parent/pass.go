@@ -103,6 +103,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		p.noteNoAnswer(ctx, err)
 		return p.retry(p.writeLeftStatus(ctx, err), !p.nondeterministic.Load())
 	}
+	p.leaveSharedStatus(&desired)
 	p.failedInputs, p.answered, p.rolling, p.hashed.desired = desired.FailedInputs, true, desired.Rolling, desired
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
@@ -207,9 +208,21 @@ func (p *pass) hasStatus(desired variant.Desired) bool {
 	return desired.Status != nil && (p.source.HasStatus || p.config.StatusWithObject)
 }
 
+// leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
+func (p *pass) leaveSharedStatus(desired *variant.Desired) {
+	if desired.StatusOrigin == variant.StatusImplied && len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, parentStatus)) > 0 {
+		desired.Status = nil
+	}
+}
+
 // writeStatus writes the status if it differs from the desired one, unless it is left to the next pass.
 func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied bool) error {
-	if !p.hasStatus(desired) || p.status.Stored(p.source.Resource, p.parent, desired.Status) {
+	switch {
+	case !p.hasStatus(desired):
+		p.leftStatuses.forget(p.key)
+		return nil
+	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
+		p.noteReturned(desired.StatusOrigin)
 		p.leftStatuses.forget(p.key)
 		return nil
 	}
@@ -218,7 +231,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	}
 	p.leftStatuses.forget(p.key)
 	p.statusDue = time.Time{}
-	if p.partBacksOff(ctx, parentStatus) {
+	if !p.mayReplace(p.parent, desired.Status, desired.StatusOrigin) || p.partBacksOff(ctx, parentStatus) {
 		return nil
 	}
 	before := p.parent
@@ -228,6 +241,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	}
 	if updated != nil {
 		p.setParent(updated)
+		p.noteReturned(desired.StatusOrigin)
 		p.notePart(parentStatus, before)
 		p.reportDroppedFields(desired.Status)
 	}

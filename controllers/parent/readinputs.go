@@ -98,7 +98,7 @@ func (p *pass) isSettled(desired variant.Desired) bool {
 		return false
 	case !p.hasStatus(desired):
 		return true
-	case desired.StatusMerged || p.revisions != nil: // It is made of the observed status, which must be that already.
+	case desired.StatusOrigin == variant.StatusMerged || p.revisions != nil: // It is made of the observed status, which must be that already.
 		return sameStatus(comparedStatus(p.source.Resource, p.parent, desired.Status), desired.Status)
 	default:
 		return p.status.Stored(p.source.Resource, p.parent, desired.Status)

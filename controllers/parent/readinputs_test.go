@@ -20,7 +20,7 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	p := &pass{
 		shared: &shared{
 			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: newPendingWrites(clock),
-			passCache: newPassCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), status: NewStatusWriter(nil, nil, clock),
+			passCache: newPassCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), returnedStatuses: newReturnedStatuses(), status: NewStatusWriter(nil, nil, clock),
 			detector: newFightDetector(clock), resyncs: newRateLimiter[controller.Key](clock, shortResyncs, resyncInterval),
 		},
 		key: controller.Key{Name: "p"}, source: source, parent: parent, observed: variant.Observed{Parent: parent}, read: inputsIn(read),
@@ -171,7 +171,7 @@ func TestSettledByWrites(t *testing.T) {
 			wroteStatus(map[string]any{}), false,
 		},
 		"Merged": {
-			"The next status is made of the written one.", spec, variant.Desired{Status: one, StatusMerged: true}, wroteStatus(one), true,
+			"The next status is made of the written one.", spec, variant.Desired{Status: one, StatusOrigin: variant.StatusMerged}, wroteStatus(one), true,
 		},
 		"Children": {"Children are to be observed.", spec, variant.Desired{Status: one}, func(p *pass) {
 			wroteStatus(one)(p)

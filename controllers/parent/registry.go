@@ -13,32 +13,21 @@ import (
 // Registry holds the running definitions of a process, so that one can name another.
 // A nil Registry is empty.
 type Registry struct {
-	mu sync.RWMutex
-	// running are those that sync parents, and built also those that are about to, by the kinds of their parents.
-	running, built reconcilersByKind
+	mu      sync.RWMutex
+	running map[schema.GroupKind][]*Reconciler // by the kinds of their parents
 }
-
-type reconcilersByKind map[schema.GroupKind][]*Reconciler
 
 // NewRegistry returns an empty Registry.
-func NewRegistry() *Registry {
-	return &Registry{running: reconcilersByKind{}, built: reconcilersByKind{}}
-}
+func NewRegistry() *Registry { return &Registry{running: map[schema.GroupKind][]*Reconciler{}} }
 
-// addBuilt adds a reconciler that has its parents' kinds, and start one that begins to sync parents.
-func (g *Registry) addBuilt(r *Reconciler) {
+func (g *Registry) add(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.built.add(r)
-	}
-}
-
-func (g *Registry) start(r *Reconciler) {
-	if g != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.running.add(r)
+		for i := range r.parents {
+			kind := r.parents[i].Kind.GroupKind()
+			g.running[kind] = append(g.running[kind], r)
+		}
 	}
 }
 
@@ -46,41 +35,25 @@ func (g *Registry) remove(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.running.remove(r)
-		g.built.remove(r)
-	}
-}
-
-func (b reconcilersByKind) add(r *Reconciler) {
-	for i := range r.parents {
-		kind := r.parents[i].Kind.GroupKind()
-		b[kind] = append(b[kind], r)
-	}
-}
-
-func (b reconcilersByKind) remove(r *Reconciler) {
-	for kind, all := range b {
-		if all = slices.DeleteFunc(all, func(other *Reconciler) bool { return other == r }); len(all) == 0 {
-			delete(b, kind)
-		} else {
-			b[kind] = all
+		for kind, all := range g.running {
+			if all = slices.DeleteFunc(all, func(other *Reconciler) bool { return other == r }); len(all) == 0 {
+				delete(g.running, kind)
+			} else {
+				g.running[kind] = all
+			}
 		}
 	}
 }
 
-// namesOf returns the names of the running definitions with parents of a kind that are selected, sorted.
+// namesOf returns the names of the definitions with parents of a kind that are selected, sorted.
 func (g *Registry) namesOf(kind schema.GroupKind, selects func(*Reconciler) bool) []string {
 	if g == nil {
 		return nil
 	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return namesIn(g.running[kind], selects)
-}
-
-func namesIn(all []*Reconciler, selects func(*Reconciler) bool) []string {
 	var names []string
-	for _, r := range all {
+	for _, r := range g.running[kind] {
 		if name := r.config.Definition; !slices.Contains(names, name) && selects(r) {
 			names = append(names, name)
 		}
@@ -96,16 +69,10 @@ func (g *Registry) claimants(own string, parent, child *unstructured.Unstructure
 	})
 }
 
-// sharers returns the names of the definitions, other than own, that have parent for a parent and may write that part of it, also of those
-// that do not run yet: at a start some are ready before others.
+// sharers returns the names of the definitions, other than own, that have parent for a parent and may write that part of it.
 func (g *Registry) sharers(own string, parent *unstructured.Unstructured, part string) []string {
-	if g == nil {
-		return nil
-	}
-	g.mu.RLock()
-	defer g.mu.RUnlock()
 	kind := parent.GroupVersionKind().GroupKind()
-	return namesIn(g.built[kind], func(r *Reconciler) bool {
+	return g.namesOf(kind, func(r *Reconciler) bool {
 		source := r.parentSource(kind)
 		return r.config.Definition != own && r.isParent(source, parent) && r.mayWrite(source, part)
 	})

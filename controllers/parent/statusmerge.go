@@ -26,13 +26,16 @@ func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflic
 		}
 		status := desired.Status
 		same := sameSpec(observed, live)
-		if same && desired.StatusMerged && p.source.Custom {
+		if same && desired.StatusOrigin == variant.StatusMerged && p.source.Custom {
 			status, same = threeWayMerge(statusOf(observed), desired.Status, statusOf(live))
 		}
 		if !same {
 			return nil, conflict
 		}
 		p.setParent(live)
+		if !p.mayReplace(live, status, desired.StatusOrigin) {
+			return nil, nil
+		}
 		updated, err := p.status.Write(ctx, p.source.Resource, live, status)
 		if !apierrors.IsConflict(err) {
 			return updated, err

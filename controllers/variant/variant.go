@@ -113,9 +113,8 @@ type Desired struct {
 	// Status replaces the parent's status, unless it is nil. For a built-in parent it has only
 	// the fields to set; null ones are removed.
 	Status map[string]any
-	// StatusMerged is set if Status is the observed status with changes, so that changes of
-	// others must be kept.
-	StatusMerged bool
+	// StatusOrigin says what Status is made of.
+	StatusOrigin StatusOrigin
 	// Labels and Annotations are set on the parent. A nil value removes one.
 	Labels, Annotations map[string]*string
 	// ResyncAfterSeconds requests another pass after that time, if it is positive.
@@ -155,6 +154,18 @@ func (d Desired) Waits() []Wait {
 	}
 	return d.WaitingInputs
 }
+
+// StatusOrigin is what a desired status is made of.
+type StatusOrigin int
+
+const (
+	// StatusReturned is what the hooks have returned.
+	StatusReturned StatusOrigin = iota
+	// StatusImplied is what a parent has whose hooks have returned none.
+	StatusImplied
+	// StatusMerged is the observed status with changes, so that changes of others must be kept.
+	StatusMerged
+)
 
 // Warning is an event on the parent.
 type Warning struct{ Reason, Message string }

@@ -72,7 +72,22 @@ type CompositeParentRule struct {
 	// RevisionHistory selects the fields whose change is rolled out.
 	// +optional
 	RevisionHistory *RevisionHistory `json:"revisionHistory,omitempty"`
+	// StatusWrites is when the status of a parent is written: Always, where a hook that
+	// returns none means observedGeneration alone, unless that would remove what another may
+	// have written; WhenReturned by a hook; or Never. Defaults to Always.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;WhenReturned;Never
+	StatusWrites StatusWrites `json:"statusWrites,omitempty"`
 }
+
+// StatusWrites is when the status of a parent is written.
+type StatusWrites string
+
+const (
+	AlwaysStatusWrites       StatusWrites = "Always"
+	WhenReturnedStatusWrites StatusWrites = "WhenReturned"
+	NeverStatusWrites        StatusWrites = "Never"
+)
 
 // RevisionHistory selects the fields whose change is rolled out.
 type RevisionHistory struct {
