@@ -30,7 +30,7 @@ func (p *pass) writeMetadata(ctx context.Context, desired variant.Desired) error
 
 // mergeDesired is writeMetadata in one patch.
 func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error {
-	asked := p.parent
+	asked, before := p.parent, p.parent
 	if len(p.metadataPatch(asked, desired)) == 0 {
 		return nil
 	}
@@ -43,13 +43,14 @@ func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error 
 		if !sameSpec(asked, parent) {
 			return nil, fmt.Errorf("metadata: %w: the hooks have not seen the parent's newest spec", controller.ErrLater)
 		}
+		before = parent
 		return p.metadataPatch(parent, desired), nil
 	})
 	if err != nil {
 		return err
 	}
 	p.parent, p.wrote = updated, true
-	p.notePart(parentMetadata, asked)
+	p.notePart(parentMetadata, before)
 	return nil
 }
 

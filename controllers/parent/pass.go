@@ -234,12 +234,12 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	if !p.mayReplace(p.parent, desired.Status, desired.StatusOrigin) || p.partBacksOff(ctx, parentStatus) {
 		return nil
 	}
-	before := p.parent
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
 	if apierrors.IsConflict(err) {
 		updated, err = p.retryStatus(ctx, desired, err)
 	}
 	if updated != nil {
+		before := p.parent // The live one after a conflict, so that what others changed meanwhile is not taken for own.
 		p.setParent(updated)
 		p.noteReturned(desired.StatusOrigin)
 		p.notePart(parentStatus, before)

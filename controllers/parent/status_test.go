@@ -307,6 +307,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 		annotated := parent.DeepCopy()
 		annotated.SetResourceVersion("2")
 		annotated.SetAnnotations(map[string]string{"heartbeat": "2"})
+		annotated.Object["status"] = map[string]any{"theirs": true}
 		return true, annotated, nil
 	})
 	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -330,5 +331,9 @@ func TestStatusOfABusyParent(t *testing.T) {
 	}
 	if got, _, _ := unstructured.NestedInt64(p.parent.Object, "status", "count"); got != 1 || p.parent.GetAnnotations()["heartbeat"] != "2" {
 		t.Errorf("the parent is %v, want its status over what others have written", p.parent.Object)
+	}
+	theirs := p.hashPart(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"theirs": true}}}, parentStatus)
+	if origin := p.detector.originOf(p.parentSubject(parentStatus), p.hashPart(p.parent, parentStatus)); origin != theirs {
+		t.Error("what others have written meanwhile counts as own")
 	}
 }
