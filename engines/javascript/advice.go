@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // maxQuotedBytes bounds the code that a message quotes.
@@ -42,21 +43,38 @@ var missingGlobals = map[string]string{
 // notDefined matches the message about a name that nothing defines.
 var notDefined = regexp.MustCompile(`^ReferenceError: ([\w$]+) is not defined$`)
 
+// missingMember matches the message about a call of a member that is not there.
+var missingMember = regexp.MustCompile(`^Object has no member '(.+)'$`)
+
+// takesFunction matches calls of methods of the language that complain about an argument that is no function in the words for a call of
+// what is none. noFunction matches these words.
+var (
+	takesFunction = regexp.MustCompile(`\.(?:map|flatMap|filter|find\w*|forEach|some|every|reduce|reduceRight|sort|toSorted|from)$`)
+	noFunction    = regexp.MustCompile(
+		`^(?:Value is not an object: (.*)|Value is not callable: (.*)|(.*) is not a function|The comparison function must be .*)$`)
+)
+
 // builtInCall matches calls of functions of the language, which complain about their arguments in the words for a call of what is none.
 var builtInCall = regexp.MustCompile(`^(?:Object|Reflect|Array|JSON|Math|Promise|String|Number|Symbol|Date|Proxy)\b`)
 
 // keyword matches what is no expression though it looks like a name.
 var keyword = regexp.MustCompile(`^(?:function|return|for|if|while|switch|throw|const|let|var|await|async|case|class|export|else|do|try)\b`)
 
-// explain rewrites the messages of goja that name neither a value nor a way out, with the code at the place, and adds what to do: hint, if there is one.
+// explain rewrites the messages of goja that name neither a value nor a way out, with the code at the place, and adds what to do: hint, if
+// there is one.
 func explain(files engines.Files, e *engines.Error, hint string) {
-	code := codeAt(files, e.Location)
-	called := strings.Contains(code, "(") && !strings.HasPrefix(code, "new ")
+	callee, arguments := codeAt(files, e.Location)
+	code := callee + arguments
+	called := strings.HasPrefix(arguments, "(") && !strings.HasPrefix(callee, "new ")
 	message := strings.TrimPrefix(e.Message, "TypeError: ")
 	value, isValue := strings.CutPrefix(message, "Value is not an object: ")
+	member := missingMember.FindStringSubmatch(message)
+	argument := noFunction.FindStringSubmatch(message)
 	switch {
+	case argument != nil && called && takesFunction.MatchString(callee):
+		e.Message = fmt.Sprintf("TypeError: a function is needed, and there is %s%s", cmp.Or(strings.Join(argument[1:], ""), "none"), near(code))
 	case isValue && called && (value == "undefined" || !builtInCall.MatchString(code)):
-		e.Message = fmt.Sprintf("TypeError: %s is not a function: it is %s", callee(code), value)
+		e.Message = fmt.Sprintf("TypeError: %s is not a function: it is %s", callee, value)
 	case isValue:
 		e.Message = fmt.Sprintf("TypeError: an object is needed, and there is %s%s", value, near(code))
 	case message == "Value is not object coercible" && called, message == "Cannot convert undefined or null to object" && called:
@@ -65,8 +83,13 @@ func explain(files engines.Files, e *engines.Error, hint string) {
 	case message == "Value is not object coercible", message == "Cannot convert undefined or null to object":
 		e.Message = "TypeError: a value is undefined or null where an object or a list is needed" + near(code) + ": " +
 			cmp.Or(hint, "look whether it is there, or write ?? {} or ?? []")
-	case strings.HasPrefix(message, "Object has no member ") && called:
-		e.Message = "TypeError: " + noMember(callee(code))
+	case member != nil && called:
+		e.Message = "TypeError: " + noMethod(strings.TrimSuffix(callee, member[1]), member[1])
+	case called && (message == "Dynamic object is not callable" || strings.HasPrefix(message, "Not a function: ")):
+		e.Message = fmt.Sprintf("TypeError: %s is not a function: it is an object or a list", callee)
+	case message == "object is not iterable":
+		e.Message = "TypeError: a list is needed, and there is none" + near(code) +
+			": Object.values(x) and Object.entries(x) list an object's fields"
 	case message == "Value is not a constructor":
 		e.Message = "TypeError: new is for classes, and this is none" + near(code)
 	case message == "No initial value", message == "Reduce of empty array with no initial value":
@@ -93,19 +116,17 @@ func (p *program) explained(err error, hint string) {
 	explain(p.script.Files, e, hint)
 }
 
-// noMember returns the message for a call of a field that is not there.
-func noMember(called string) string {
-	dot := strings.LastIndexByte(called, '.')
-	if dot < 0 {
-		return called + " is not a function"
+// noMethod returns the message for a call of a method that is not there, of what stands before its name, dot included.
+func noMethod(before, name string) string {
+	receiver := strings.TrimRight(before, "?.")
+	message := before + name + " is not a function"
+	if meant := spelling.Meant(name, methodsOf(receiver)); meant != "" {
+		return message + ": " + meant
 	}
-	return fmt.Sprintf("%s is not a function: %s has no %s", called, strings.TrimSuffix(called[:dot], "?"), called[dot+1:])
-}
-
-// callee returns what is called, without the arguments.
-func callee(code string) string {
-	name, _, _ := strings.Cut(code, "(")
-	return name
+	if receiver == "" {
+		return message
+	}
+	return fmt.Sprintf("%s: %s has no %s", message, receiver, name)
 }
 
 func near(code string) string {
@@ -115,21 +136,21 @@ func near(code string) string {
 	return ", in " + code
 }
 
-// codeAt returns the expression of names and members at a place, with the arguments if it is called: parent.spec.ports of
+// codeAt returns the expression of names and members at a place, and the arguments if it is called: parent.spec.ports of
 // any column in it. It returns "" if there is none on that line.
-func codeAt(files engines.Files, at engines.Location) string {
+func codeAt(files engines.Files, at engines.Location) (callee, arguments string) {
 	text, ok := files[at.File]
 	if !ok || at.Line < 1 || at.Column < 1 {
-		return ""
+		return "", ""
 	}
 	lines := strings.SplitN(text, "\n", at.Line+1)
 	if len(lines) < at.Line {
-		return ""
+		return "", ""
 	}
 	line := strings.TrimSuffix(lines[at.Line-1], "\r")
 	start, end := at.Column-1, at.Column-1
 	if end >= len(line) || !isNamePart(line[end]) && !strings.HasPrefix(line[end:], "[") {
-		return ""
+		return "", ""
 	}
 	isNew := strings.HasPrefix(line[start:], "new ")
 	if isNew {
@@ -138,18 +159,25 @@ func codeAt(files engines.Files, at engines.Location) string {
 	for end < len(line) && (isNamePart(line[end]) || isNew && line[end] == '.') {
 		end++
 	}
-	arguments := ""
 	if end < len(line) && (line[end] == '(' || line[end] == '[') {
-		if closed := closing(line, end); closed > 0 {
-			end = closed
+		if closed := closing(line, end); closed > 0 && closed-end <= maxQuotedBytes {
+			arguments = line[end:closed]
 		} else {
 			arguments = line[end:end+1] + "..." + map[byte]string{'(': ")", '[': "]"}[line[end]]
 		}
 	}
 	if start = chainStart(line, start); keyword.MatchString(line[start:end]) {
-		return ""
+		return "", ""
 	}
-	return engines.Truncate(line[start:end], maxQuotedBytes) + arguments
+	return tail(line[start:end]), arguments
+}
+
+// tail returns a text, or of a long one its end.
+func tail(text string) string {
+	if len(text) <= maxQuotedBytes {
+		return text
+	}
+	return "..." + strings.ToValidUTF8(text[len(text)-maxQuotedBytes:], "")
 }
 
 func isNamePart(c byte) bool {

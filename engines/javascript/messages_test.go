@@ -27,6 +27,17 @@ func TestMessages(t *testing.T) {
 		"setTimeout":         {"what other runtimes have", `setTimeout(() => {}, 1)`, "sync.js:2:1: ReferenceError: setTimeout is not defined: there are no timers: return resyncAfterSeconds to be called again"},
 		"process":            {"what other runtimes have", `process.env.HOME`, "sync.js:2:1: ReferenceError: process is not defined: that is Node.js: settings of a script come in request.parameters"},
 		"never":              {"a promise has no place: the file is told", `return new Promise(() => {})`, "sync.js: the promise never settles: there are no timers and no network here that could settle it"},
+		"misspelt method":    {"what is called stands after a call", `Object.values(request.spec).fliter((x) => x)`, "sync.js:2:29: TypeError: Object.values(request.spec).fliter is not a function: did you mean filter?"},
+		"of a condition":     {"and after brackets", `(request.spec.nope ?? []).fliter((x) => x)`, "sync.js:2:27: TypeError: (request.spec.nope ?? []).fliter is not a function: did you mean filter?"},
+		"on its own line":    {"what it is called of is on another line", "Object.values({})\n.jion()", "sync.js:3:2: TypeError: jion is not a function: did you mean join?"},
+		"of an object":       {"Object has its own functions", `Object.vales({})`, "sync.js:2:8: TypeError: Object.vales is not a function: did you mean values?"},
+		"after many calls":   {"the end of a long text is quoted", `[1].map((x) => x).filter((x) => x === 1).flatMap((x) => [x, x]).reverze()`, "sync.js:2:65: TypeError: ... => x).filter((x) => x === 1).flatMap((x) => [x, x]).reverze is not a function: did you mean reverse?"},
+		"no list":            {"goja says: object is not iterable", `for (const x of request.spec) {}`, "sync.js:2:25: TypeError: a list is needed, and there is none, in request.spec: Object.values(x) and Object.entries(x) list an object's fields"},
+		"no function":        {"goja says: Dynamic object is not callable", `request.spec(1)`, "sync.js:2:9: TypeError: request.spec is not a function: it is an object or a list"},
+		"own object":         {"goja says: Not a function: [object Object]", `const a = {b: {}}; a.b(1)`, "sync.js:2:22: TypeError: a.b is not a function: it is an object or a list"},
+		"no callback":        {"goja says: Value is not an object: 5, as for a call of 5", `[1].map(5)`, "sync.js:2:5: TypeError: a function is needed, and there is 5, in [1].map(5)"},
+		"text as callback":   {"goja says: name is not a function", `[1].filter("name")`, `sync.js:2:5: TypeError: a function is needed, and there is name, in [1].filter("name")`},
+		"object as callback": {"goja says: Value is not callable: [object Object]", `[1].find(request.spec)`, `sync.js:2:5: TypeError: a function is needed, and there is [object Object], in [1].find(request.spec)`},
 		"several lines":      {"arguments that go on on another line are left out", "Object.keys(request.spec.nope,\n1)", "sync.js:2:8: TypeError: undefined or null is given where an object is needed, in Object.keys(...): look whether it is there, or write ?? {}"},
 	}
 	for name, c := range cases {

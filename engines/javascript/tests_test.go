@@ -30,6 +30,15 @@ func runTest(t *testing.T, src engines.Source, index int64) map[string]any {
 	return result
 }
 
+// TestMisspeltMatcher calls a matcher that there is not.
+func TestMisspeltMatcher(t *testing.T) {
+	got := runTest(t, testFileOf(`test('a', () => { expect(1).toEquall(1) })`, nil), 0)
+	const want = "TypeError: expect(1).toEquall is not a function: did you mean toEqual?"
+	if got["message"] != want {
+		t.Errorf("result %v, want the message %s", got, want)
+	}
+}
+
 // TestMatchers runs each matcher where it holds, and where it does not. Every expression is tried with .not too.
 func TestMatchers(t *testing.T) {
 	cases := map[string]struct{ passes, fails, message string }{
