@@ -133,7 +133,7 @@ func (e *execution) write(ctx context.Context, given Change) (written Change, ob
 		written = c
 	}
 	if err != nil {
-		return written, nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), c.withoutSecrets(err))
+		return written, nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), c.withoutSecrets(c.explained(err)))
 	}
 	return written, object, nil
 }

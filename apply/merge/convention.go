@@ -42,8 +42,11 @@ func quantified(at place) bool {
 	if at.schema != nil && !at.schema.IntOrString {
 		return at.schema.Form == openapi.Quantity
 	}
-	return quantityObjects[at.parent] || quantityFields[at.field]
+	return IsQuantity(at.parent, at.field)
 }
+
+// IsQuantity reports whether a field of an object, which is in the field parent, holds a quantity by what the names mean.
+func IsQuantity(parent, field string) bool { return quantityObjects[parent] || quantityFields[field] }
 
 // sameQuantity reports whether a and b are quantities, and the same.
 func sameQuantity(a, b any) bool {

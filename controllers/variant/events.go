@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // EventsField is the field of an answer with events on the parent.
@@ -27,13 +29,13 @@ func (r *Response) Events() (events []Event, more int) {
 	}
 	items, ok := r.fields[EventsField].([]any)
 	if !ok && r.fields[EventsField] != nil {
-		r.Fail("%s: must be a list of objects, but is %s", EventsField, KindOf(r.fields[EventsField]))
+		r.Fail("%s: must be a list of objects, but is %s", EventsField, jsonvalue.KindOf(r.fields[EventsField]))
 	}
 	for i, item := range items[:min(len(items), MaxEvents)] {
 		path := fmt.Sprintf("%s[%d]", EventsField, i)
 		fields, ok := item.(map[string]any)
 		if !ok {
-			r.Fail("%s: must be an object with reason and message, but is %s", path, KindOf(item))
+			r.Fail("%s: must be an object with reason and message, but is %s", path, jsonvalue.KindOf(item))
 			return nil, 0
 		}
 		event := r.nested(path, fields, "type", "reason", "message")

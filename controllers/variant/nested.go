@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/printable"
 )
 
@@ -40,7 +41,7 @@ var reasonPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 func (o nestedObject) text(field string) string {
 	text, ok := o.fields[field].(string)
 	if !ok && o.fields[field] != nil {
-		o.Fail("%s.%s: must be a string, but is %s", o.path, field, KindOf(o.fields[field]))
+		o.Fail("%s.%s: must be a string, but is %s", o.path, field, jsonvalue.KindOf(o.fields[field]))
 	}
 	return text
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // parseObject returns an item of a list as an object, or the problem with its path.
 func parseObject(item any) (object *unstructured.Unstructured, problem string) {
 	fields, ok := item.(map[string]any)
 	if !ok {
-		return nil, ": must be an object, but is " + KindOf(item)
+		return nil, ": must be an object, but is " + jsonvalue.KindOf(item)
 	}
 	metadata, _ := fields["metadata"].(map[string]any)
 	problem = cmp.Or(
@@ -33,7 +35,7 @@ func checkName(path string, value any) string {
 	case ok || value == nil:
 		return path + ": is required"
 	default:
-		return path + ": must be a string, but is " + KindOf(value)
+		return path + ": must be a string, but is " + jsonvalue.KindOf(value)
 	}
 }
 
@@ -41,7 +43,7 @@ func checkName(path string, value any) string {
 // read as absent.
 func checkMetadata(metadata map[string]any) string {
 	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
-		return ".metadata.namespace: must be a string, but is " + KindOf(metadata["namespace"])
+		return ".metadata.namespace: must be a string, but is " + jsonvalue.KindOf(metadata["namespace"])
 	}
 	return cmp.Or(checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkOwnerReferences(metadata))
 }
@@ -51,11 +53,11 @@ func checkOwnerReferences(metadata map[string]any) string {
 	const path = ".metadata.ownerReferences"
 	references, ok := metadata["ownerReferences"].([]any)
 	if !ok && metadata["ownerReferences"] != nil {
-		return path + ": must be a list, but is " + KindOf(metadata["ownerReferences"])
+		return path + ": must be a list, but is " + jsonvalue.KindOf(metadata["ownerReferences"])
 	}
 	for i, reference := range references {
 		if _, ok := reference.(map[string]any); !ok {
-			return fmt.Sprintf("%s[%d]: must be an object, but is %s", path, i, KindOf(reference))
+			return fmt.Sprintf("%s[%d]: must be an object, but is %s", path, i, jsonvalue.KindOf(reference))
 		}
 	}
 	return ""
@@ -81,7 +83,7 @@ func checkController(object, parent *unstructured.Unstructured) string {
 func checkStringMap(field string, metadata map[string]any, nullable bool) string {
 	entries, ok := metadata[field].(map[string]any)
 	if !ok && metadata[field] != nil {
-		return ".metadata." + field + ": must be an object, but is " + KindOf(metadata[field])
+		return ".metadata." + field + ": must be an object, but is " + jsonvalue.KindOf(metadata[field])
 	}
 	wrong, found := "", false
 	for key, value := range entries {
@@ -94,5 +96,5 @@ func checkStringMap(field string, metadata map[string]any, nullable bool) string
 	if !found {
 		return ""
 	}
-	return fmt.Sprintf(".metadata.%s[%q]: must be a string, but is %s", field, wrong, KindOf(entries[wrong]))
+	return fmt.Sprintf(".metadata.%s[%q]: must be a string, but is %s", field, wrong, jsonvalue.KindOf(entries[wrong]))
 }

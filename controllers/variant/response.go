@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Response reads an answer field by field and keeps the first problem.
@@ -84,7 +85,7 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 	}
 	fields, ok := answer.Body.(map[string]any)
 	if !ok && (answer.Body != nil || !rules.AllowAbsentList) {
-		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(withoutOptional(rules.Fields)))
+		r.Fail("the hook answered %s where an object with %s is needed", jsonvalue.KindOf(answer.Body), list(withoutOptional(rules.Fields)))
 	}
 	r.fields = fields
 	if rules.Unwrap != "" && r.isWrapped() {
@@ -102,7 +103,7 @@ func (r *Response) isWrapped() bool {
 	return isNumber(r.fields["status"]) || isNumber(r.fields["statusCode"])
 }
 
-func isNumber(value any) bool { return KindOf(value) == KindOf(int64(0)) }
+func isNumber(value any) bool { return jsonvalue.KindOf(value) == jsonvalue.KindOf(int64(0)) }
 
 // Err returns the first problem, or nil. It is called after all fields are read.
 func (r *Response) Err() error {
@@ -130,7 +131,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
-		r.Fail("%s: must be a list of objects, but is %s", field, KindOf(value))
+		r.Fail("%s: must be a list of objects, but is %s", field, jsonvalue.KindOf(value))
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
@@ -148,7 +149,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 func (r *Response) Map(field string) map[string]any {
 	value, ok := r.fields[field].(map[string]any)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be an object, but is %s", field, KindOf(r.fields[field]))
+		r.Fail("%s: must be an object, but is %s", field, jsonvalue.KindOf(r.fields[field]))
 	}
 	return value
 }
@@ -157,13 +158,13 @@ func (r *Response) Map(field string) map[string]any {
 func (r *Response) Maps(field string) []map[string]any {
 	items, ok := r.fields[field].([]any)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be a list of objects, but is %s", field, KindOf(r.fields[field]))
+		r.Fail("%s: must be a list of objects, but is %s", field, jsonvalue.KindOf(r.fields[field]))
 	}
 	objects := make([]map[string]any, 0, len(items))
 	for i, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
-			r.Fail("%s[%d]: must be an object, but is %s", field, i, KindOf(item))
+			r.Fail("%s[%d]: must be an object, but is %s", field, i, jsonvalue.KindOf(item))
 		}
 		objects = append(objects, object)
 	}
@@ -193,7 +194,7 @@ func isNegative(value any) bool {
 func (r *Response) Bool(field string) bool {
 	value, ok := r.fields[field].(bool)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be true or false, but is %s", field, KindOf(r.fields[field]))
+		r.Fail("%s: must be true or false, but is %s", field, jsonvalue.KindOf(r.fields[field]))
 	}
 	return value
 }
@@ -221,26 +222,6 @@ func (r *Response) unknownFieldHint() string {
 		}
 	}
 	return ""
-}
-
-// KindOf returns the name of a JSON type for messages.
-func KindOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case map[string]any:
-		return "an object"
-	case []any:
-		return "a list"
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	case int64, float64:
-		return "a number"
-	default:
-		return fmt.Sprintf("a %T", value)
-	}
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

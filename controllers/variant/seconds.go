@@ -3,6 +3,8 @@ package variant
 import (
 	"fmt"
 	"time"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // minResync and maxResync bound resyncAfterSeconds. Less than the former is nothing to a timer; the latter leaves room for a number that
@@ -26,7 +28,7 @@ func ResyncAfter(value any) (seconds float64, problem string) {
 	case float64:
 		given = value
 	default:
-		return 0, "must be a number of seconds, but is " + KindOf(value)
+		return 0, "must be a number of seconds, but is " + jsonvalue.KindOf(value)
 	}
 	switch {
 	case given == 0:

@@ -180,6 +180,36 @@ export const sync = ({related}) => ({children: [], status: {count: Object.keys(r
 	e.WaitFor(e.Things(), "a", hasCount(0))
 }
 
+// refused returns values that the API server refuses, by the parent's label.
+const refused = `
+const pod = (container) => ({apiVersion: "v1", kind: "Pod", spec: {containers: [{name: "c", image: "i", ...container}]}});
+const children = {
+  env: pod({env: [{name: "A", value: "a"}, {name: "PORT", value: 80}]}),
+  memory: pod({resources: {requests: {memory: "1 GB"}}}),
+  secret: {apiVersion: "v1", kind: "Secret", data: {password: "hunter2!"}},
+};
+export const sync = ({parent: {metadata: {name, labels}}}) => ({
+  children: [{...children[labels.text], metadata: {name, labels: {thing: name}}}],
+});`
+
+// Values that the API server refuses are told with their place and what to write, however they are applied.
+func TestRefusedValues(t *testing.T) {
+	for _, strategy := range []string{"DynamicApply", "ServerSideApply"} {
+		t.Run(strategy, func(t *testing.T) {
+			e := newEnv(t)
+			define(e, "", refused, "childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: secrets}]\napplyStrategy: "+strategy)
+			for name, want := range map[string][]string{
+				"env":    {"Pod " + e.Namespace + "/env: ", ".value", "string", ": write String(x), in Jsonnet std.toString(x), in CEL string(x)"},
+				"memory": {`spec.containers[0].resources.requests.memory is "1 GB": write a number and its unit without a space`},
+				"secret": {"the value in data is no base64: write it as it is into stringData"},
+			} {
+				e.ApplyThing(name, "text: "+name, fmt.Sprintf("selector: {matchLabels: {thing: %q}}", name))
+				e.WaitForEvent(name, "SyncError", append(want, "ApplyFailed")...)
+			}
+		})
+	}
+}
+
 // Server-side apply refuses a field that the API server does not know, which is told with its path and the way out.
 func TestUnknownFieldServerSide(t *testing.T) {
 	e := newEnv(t)
