@@ -2,6 +2,7 @@ package controllertest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,8 @@ type Ending struct {
 	Unsettled string
 	// Err is the error of the last pass, or nil.
 	Err error
+	// Waits is set if a hook waits in its last answer.
+	Waits bool
 }
 
 // Do does a step. observe is called after each pass over all parents, with its writes.
@@ -53,6 +56,7 @@ func (c *Execution) Do(ctx context.Context, step Step, observe func([]memcluster
 	if unsettled != nil {
 		ending.Unsettled = unsettled.Message
 	}
+	ending.Waits = slices.ContainsFunc(r.parents, func(p *parentState) bool { return len(r.session.Waits(p.object)) > 0 })
 	return ending, err
 }
 

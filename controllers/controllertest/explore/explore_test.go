@@ -152,6 +152,19 @@ func TestNextCase(t *testing.T) {
 	}
 }
 
+// TestWaiting explores a case in whose last step the hook waits: nothing is repaired then, which is no fault.
+func TestWaiting(t *testing.T) {
+	p := greeting("", `if (parent.spec.who === "moon") return { status: { text }, waiting: { reason: "NoMoon", message: "it has set" } };
+      return { status: { text }, children: [make("ConfigMap", "a", { data: { text } })] };`, "")
+	explorer := &Explorer{Options: Options{Paths: 150, Workers: 1}}
+	for _, r := range runFile(t, filepath.Join(p.copyOf(t), "a_test.yaml"), explorer) {
+		if r.Outcome != controllertest.Passed {
+			describe(t, r)
+			t.Errorf("%s: %s", r.Name, r.Outcome)
+		}
+	}
+}
+
 // TestEndsInTime explores a controller whose hook never ends.
 func TestEndsInTime(t *testing.T) {
 	p := greeting("", `if (find("ConfigMap.v1", "a") && !find("ConfigMap.v1", "b")) for (;;);

@@ -97,6 +97,14 @@ var faultsPlanted = map[string]planted{
         status: { text },
         children: [make("ConfigMap", "greeting", { data: { text } }), ...(first ? [make("ConfigMap", "settings", { data: { a: "b" } })] : [])],
       };`, "ConfigMap/default/settings"),
+	"Secret that only the first pass makes": greeting("what was made can be deleted, and the case can be loaded without its values", `
+      const settings = find("Secret.v1", "settings");
+      const first = parent.status === undefined || settings !== undefined;
+      return {
+        status: { text },
+        children: [make("ConfigMap", "greeting", { data: { text } }), ...(first ? [make("Secret", "settings", { data: { a: "aHVudGVyMg==" } })] : [])],
+      };`, "Secret/default/settings",
+		withPods[0], withPods[0]+"\n  - {apiVersion: v1, resource: secrets, updateStrategy: {method: InPlace}}"),
 	"counting in the status": greeting("passes are made more often than expected", `
       const there = find("ConfigMap.v1", "greeting") !== undefined;
       return { status: { text, attempts: (parent.status?.attempts ?? 0) + (there ? 0 : 1) }, children: [make("ConfigMap", "greeting", { data: { text } })] };`,

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // failure returns what a path that fails has in common with others that fail in the same way, or "".
@@ -93,11 +95,49 @@ func (e *explorer) failingCase(ctx context.Context, g *group, d difference) (str
 			return "", err
 		}
 		fails, err := e.fails(ctx, string(text))
+		if err == nil && fails && !e.Subject.Subject.ShowSecrets {
+			text, err = withoutSecrets(text)
+		}
 		if fails || err != nil {
 			return string(text), err
 		}
 	}
 	return "", nil
+}
+
+// withoutSecrets returns a case whose Secrets hold other values, with which it can still be loaded.
+func withoutSecrets(text []byte) ([]byte, error) {
+	var c any
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	hideValues(c)
+	return yaml.Marshal(c)
+}
+
+// hideValues replaces the values of all Secrets in a value. In a case a Secret may have no apiVersion.
+func hideValues(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			hideValues(item)
+		}
+	case map[string]any:
+		if version := v["apiVersion"]; v["kind"] != "Secret" || version != nil && version != "v1" {
+			for _, field := range v {
+				hideValues(field)
+			}
+			return
+		}
+		for field, hidden := range map[string]string{
+			"data": base64.StdEncoding.EncodeToString([]byte(jsonvalue.Hidden)), "stringData": jsonvalue.Hidden,
+		} {
+			values := jsonvalue.ObjectIn(v, field)
+			for key := range values {
+				values[key] = hidden
+			}
+		}
+	}
 }
 
 // caseOf returns the path as a case.

@@ -77,8 +77,8 @@ func (e *explorer) referenceStep(
 	setting, err := e.setting(index, step)
 	checkpoint := settled.Checkpoint()
 	e.ends = append(e.ends, end{state: endStateOf(checkpoint.Objects(), e.ignored), checkpoint: checkpoint, setting: setting})
-	if ending.Err != nil {
-		return nil, err // Nothing is repaired while the passes fail.
+	if ending.Err != nil || ending.Waits {
+		return nil, err // Nothing is repaired while the passes fail, or a hook waits.
 	}
 	return t.nodes, err
 }
