@@ -21,6 +21,18 @@ func MissingField(name string, fields []string) string {
 	return spelling.Meant(name, fields)
 }
 
+// counterparts are the fields of requests that are called otherwise for the other kind of definition: composites have parent and children,
+// decorators object and attachments.
+var counterparts = map[string]string{"object": "parent", "parent": "object", "attachments": "children", "children": "attachments"}
+
+// MissingRequestField is MissingField for a field of a request.
+func MissingRequestField(name string, fields []string) string {
+	if other := counterparts[name]; slices.Contains(fields, other) {
+		return "did you mean " + other + "?"
+	}
+	return MissingField(name, fields)
+}
+
 // fieldName matches the names of fields, and not most of objects, labels and keys of data.
 var fieldName = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 

@@ -39,3 +39,21 @@ func TestFieldNames(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestMissingRequestField checks that a hook that is written like one of the other kind of definition is told the name that its request has.
+func TestMissingRequestField(t *testing.T) {
+	composite, decorator := []string{"children", "parent"}, []string{"attachments", "object"}
+	for _, c := range []struct {
+		name   string
+		fields []string
+		want   string
+	}{
+		{"object", composite, "did you mean parent?"}, {"attachments", composite, "did you mean children?"},
+		{"parent", decorator, "did you mean object?"}, {"children", decorator, "did you mean attachments?"},
+		{"parnet", composite, "did you mean parent?"}, {"children", []string{"object"}, ""}, {"colour", composite, ""},
+	} {
+		if got := MissingRequestField(c.name, c.fields); got != c.want {
+			t.Errorf("%s among %v: got %q, want %q", c.name, c.fields, got, c.want)
+		}
+	}
+}

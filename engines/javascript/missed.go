@@ -27,7 +27,7 @@ func (i *isolate) hint(err error, request map[string]any) string {
 	}
 	public := engines.FieldNames(request)
 	fields := slices.DeleteFunc(slices.Clone(i.missed.object.Keys()), func(name string) bool { return !slices.Contains(public, name) })
-	if meant := engines.MissingField(i.missed.key, fields); meant != "" {
+	if meant := engines.MissingRequestField(i.missed.key, fields); meant != "" {
 		return fmt.Sprintf("there is no %s: %s", i.missed.key, meant)
 	}
 	return ""

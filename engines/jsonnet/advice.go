@@ -3,7 +3,9 @@ package jsonnet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -39,6 +41,11 @@ func explain(message, text string, at engines.Location, request map[string]any) 
 	}
 	if strings.HasPrefix(code, "std."+name) {
 		return message + ": std has no such function"
+	}
+	if strings.HasPrefix(code, "request."+name) {
+		if meant := engines.MissingRequestField(name, slices.Collect(maps.Keys(request))); meant != "" {
+			return message + ": " + meant
+		}
 	}
 	if meant := engines.MissingField(name, append(engines.FieldNames(request), authoring.Names()...)); meant != "" {
 		return message + ": " + meant
