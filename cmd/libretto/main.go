@@ -50,7 +50,13 @@ func main() {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: printable.Writer(os.Stderr),
 		stderrIsTerminal: func() bool { return isTerminal(os.Stderr) },
 	}
-	os.Exit(exitCode(w, command(w).ExecuteContext(ctx)))
+	os.Exit(runLine(ctx, w))
+}
+
+// runLine runs the command line, and returns the exit code.
+func runLine(ctx context.Context, w process) int {
+	root := command(w)
+	return exitCode(w, explainUnknown(root, root.ExecuteContext(ctx)))
 }
 
 // exitCode prints an error of a command and returns the exit code for it. To be told to stop is no error.

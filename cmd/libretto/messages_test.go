@@ -32,7 +32,10 @@ func TestMessages(t *testing.T) {
 			[]string{"check"}, "kustomize can't build it: there is no file sync.js: create it, or correct its name"},
 		"misspelt kind": {"the object that was meant", map[string]string{"definition.yaml": strings.Replace(definition, "Composite", "Composit", 1)},
 			[]string{"check"}, "definition.yaml:1:1: CompositController a: did you mean CompositeController?"},
-		"misspelt flag":  {"the flag that is like it", nil, []string{"check", "--strick"}, "unknown flag: --strick: did you mean --strict?"},
+		"misspelt flag":    {"the flag that is like it", nil, []string{"check", "--strick"}, "unknown flag: --strick: did you mean --strict?"},
+		"misspelt command": {"cobra says it on three more lines", nil, []string{"chekc"}, `unknown command "chekc" for "libretto": did you mean check?`},
+		"unknown command":  {"cobra says no more", nil, []string{"lint"}, `unknown command "lint" for "libretto": there are bundle, capture, check, `},
+		"argument":         {"cobra says: unknown command", nil, []string{"version", "lint"}, `libretto version takes no arguments, and is given "lint"`},
 		"unknown letter": {"where the flags are", nil, []string{"test", "-f", "."}, "unknown shorthand flag: 'f' in -f: libretto test --help lists the flags"},
 		"no number":      {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
 	}
@@ -51,7 +54,7 @@ func TestMessages(t *testing.T) {
 			}
 			var out bytes.Buffer
 			w := process{args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &out}
-			exitCode(w, command(w).ExecuteContext(t.Context()))
+			runLine(t.Context(), w)
 			if got := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), ""); !strings.Contains(got, c.want) {
 				t.Errorf("output\n%s, want one with\n%s", got, c.want)
 			}
