@@ -117,7 +117,7 @@ func (d *moduleTree) add(origin Origin, path, text string) {
 	}
 	if !utf8.ValidString(text) {
 		bad := invalidUTF8(text)
-		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s",
+		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: save it as UTF-8, or %s",
 			origin.hint("leave it out with items", "take it away")))
 		return
 	}

@@ -66,7 +66,7 @@ func TestAssemble(t *testing.T) {
 			reason:  "what is no text is told with its place",
 			binary:  data{"sync.fake": "ab\nü\xff!"},
 			sources: []scripts.Source{all("binary")},
-			message: "ConfigMap a/binary: sync.fake:2:2: not UTF-8 text: correct it, or leave it out with items",
+			message: "ConfigMap a/binary: sync.fake:2:2: not UTF-8 text: save it as UTF-8, or leave it out with items",
 		},
 		"Duplicate": {
 			reason:  "it must be clear which of two files is meant",

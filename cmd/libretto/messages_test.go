@@ -11,6 +11,7 @@ import (
 // TestMessages has the messages in docs/design/messages.md that are about files and flags.
 func TestMessages(t *testing.T) {
 	const definition = "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: CompositeController\nmetadata: {name: a}\n"
+	const composite = definition + "spec:\n  generateSelector: true\n  parentResource: {apiVersion: example.com/v1, resource: things}\n"
 	kustomization := "resources: [definition.yaml]\n"
 	cases := map[string]struct {
 		reason string
@@ -36,6 +37,11 @@ func TestMessages(t *testing.T) {
 		"misspelt command": {"cobra says it on three more lines", nil, []string{"chekc"}, `unknown command "chekc" for "libretto": did you mean check?`},
 		"unknown command":  {"cobra says no more", nil, []string{"lint"}, `unknown command "lint" for "libretto": there are bundle, capture, check, `},
 		"argument":         {"cobra says: unknown command", nil, []string{"version", "lint"}, `libretto version takes no arguments, and is given "lint"`},
+		"UTF-16":           {"the parser names no way out", map[string]string{"definition.yaml": "\xff\xfek\x00"}, []string{"check"}, "definition.yaml:1: error: is not UTF-8 text: save it as UTF-8"},
+		"UTF-16 in a script": {"the place is that of the generator", map[string]string{
+			"kustomization.yaml": kustomization + "configMapGenerator:\n- {name: a, namespace: default, files: [sync.js], options: {disableNameSuffixHash: true}}\n",
+			"sync.js":            "\xff\xfea\x00", "definition.yaml": composite + "  scriptSources: [{configMap: {namespace: default, name: a}}]\n  hooks: {sync: {script: {path: sync.js}}}\n"},
+			[]string{"check"}, "sync.js:1:1: error: CompositeController a: not UTF-8 text: save it as UTF-8"},
 		"unknown letter": {"where the flags are", nil, []string{"test", "-f", "."}, "unknown shorthand flag: 'f' in -f: libretto test --help lists the flags"},
 		"no number":      {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
 	}

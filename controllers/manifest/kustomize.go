@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -200,13 +201,19 @@ func (f *kustomizeFiles) generated(o *document.Object, file string) loaded {
 func (f *kustomizeFiles) keys(o *document.Object, directory string, sources []string) map[string]string {
 	keys := map[string]string{}
 	data, _ := o.Object["data"].(map[string]any)
+	binary, _ := o.Object["binaryData"].(map[string]any) // Kustomize puts there what is not UTF-8.
 	for _, source := range sources {
 		key, path, named := strings.Cut(source, "=")
 		if !named {
 			key, path = filepath.Base(source), source
 		}
 		path = filepath.Join(directory, path)
-		if text, ok := data[key].(string); ok && bytes.Equal(f.text[path], []byte(text)) {
+		text, isText := data[key].(string)
+		if encoded, isBinary := binary[key].(string); isBinary {
+			decoded, err := base64.StdEncoding.DecodeString(encoded)
+			text, isText = string(decoded), err == nil
+		}
+		if isText && bytes.Equal(f.text[path], []byte(text)) {
 			keys[key] = path
 		}
 	}

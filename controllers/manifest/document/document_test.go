@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 		"text after separator": {text: "kind: A\napiVersion: v1\n--- {kind: B}\n", errors: []string{"f:3:1: after --- at the start of a line only a comment may follow: begin the document on the next line"}},
 		"a bad indentation":    {text: "a: 1\n---\nkind: A\napiVersion: v1\nspec:\n  a: 1\n b: 2\n", errors: []string{"f:1:1: apiVersion is missing: every Kubernetes object has one", "f:7: did not find expected key: the fields of one object begin in one column, and a text that begins with a quote ends with it"}},
 		"a tab":                {text: "kind: A\nspec:\n\ta: 1\n", errors: []string{"f:3: found character that cannot start any token: YAML is indented by spaces and never by tabs, and a text that begins with @, % or ` is put in quotes"}},
-		"not UTF-8":            {text: "kind: A\nname: \xff\n", errors: []string{"f:2: is not UTF-8 text"}},
+		"not UTF-8":            {text: "kind: A\nname: \xff\n", errors: []string{"f:2: is not UTF-8 text: save it as UTF-8"}},
 		"an alias to itself":   {text: "kind: A\napiVersion: v1\nspec: &a\n  b: *a\n", errors: []string{"f:4:6: the alias *a is inside of what it stands for"}},
 		"an unknown alias":     {text: "kind: A\napiVersion: v1\nspec: *a\n", errors: []string{"f:3: unknown anchor 'a' referenced"}},
 	} {

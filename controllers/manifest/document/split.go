@@ -31,7 +31,7 @@ const separator = "---"
 func split(file string, text []byte) ([]part, *Error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if i := invalidUTF8(text); i >= 0 {
-		return nil, errorAt(engines.Location{File: file, Line: bytes.Count(text[:i], []byte("\n")) + 1}, "is not UTF-8 text")
+		return nil, errorAt(engines.Location{File: file, Line: bytes.Count(text[:i], []byte("\n")) + 1}, "is not UTF-8 text: save it as UTF-8")
 	}
 	parts, err := splitYAML(file, text)
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
