@@ -12,6 +12,9 @@ import (
 func TestMessages(t *testing.T) {
 	const definition = "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: CompositeController\nmetadata: {name: a}\n"
 	const composite = definition + "spec:\n  generateSelector: true\n  parentResource: {apiVersion: example.com/v1, resource: things}\n"
+	const thingCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n" +
+		"spec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Thing, plural: things, singular: thing}\n" +
+		"  versions: [{name: v1, served: false, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n"
 	kustomization := "resources: [definition.yaml]\n"
 	cases := map[string]struct {
 		reason string
@@ -42,6 +45,9 @@ func TestMessages(t *testing.T) {
 			"kustomization.yaml": kustomization + "configMapGenerator:\n- {name: a, namespace: default, files: [sync.js], options: {disableNameSuffixHash: true}}\n",
 			"sync.js":            "\xff\xfea\x00", "definition.yaml": composite + "  scriptSources: [{configMap: {namespace: default, name: a}}]\n  hooks: {sync: {script: {path: sync.js}}}\n"},
 			[]string{"check"}, "sync.js:1:1: error: CompositeController a: not UTF-8 text: save it as UTF-8"},
+		"not served": {"as if there were no CustomResourceDefinition", map[string]string{
+			"crd.yaml": thingCRD, "definition.yaml": composite + "  hooks: {sync: {script: {engine: JavaScript, inline: 'export const sync = () => ({children: []})'}}}\n"},
+			[]string{"check"}, `there is no resource "things" in "example.com/v1": the version is not served: set served: true in its CustomResourceDefinition`},
 		"unknown letter": {"where the flags are", nil, []string{"test", "-f", "."}, "unknown shorthand flag: 'f' in -f: libretto test --help lists the flags"},
 		"no number":      {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
 	}

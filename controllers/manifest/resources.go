@@ -121,7 +121,7 @@ func (r *KnownResources) hint(gv schema.GroupVersion, resource string) string {
 	slices.Sort(plurals)
 	switch {
 	case len(plurals) == 0:
-		return "the version is not served"
+		return "the version is not served: set served: true in its CustomResourceDefinition, or name another version"
 	case len(plurals) > maxHinted:
 		return "is it spelled right, and the lower-case plural?"
 	default:
