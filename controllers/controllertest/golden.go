@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -249,7 +250,11 @@ func (r *runner) compareGolden() error {
 		return r.subject.WriteFile(name, []byte(text))
 	}
 	if missing {
-		r.fail(Failure{Location: r.place(".golden"), Message: name + " does not exist: write it with --update, and read it before you commit it"})
+		remedy := "write it with --update, and read it before you commit it"
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			remedy = "name a file below the folder of the test file, which --update can write"
+		}
+		r.fail(Failure{Location: r.place(".golden"), Message: name + " does not exist: " + remedy})
 		return nil
 	}
 	var got []any
