@@ -48,7 +48,10 @@ func (o Output) Diff(renderings []*Rendering) error {
 			o.writeAction(w, o.left(r, left))
 			idle = false
 		}
-		if idle {
+		switch {
+		case r.Err() != nil:
+			fmt.Fprintln(w, "# the last pass fails, and what else is to be done is not known")
+		case idle:
 			fmt.Fprintln(w, "# nothing to do")
 		}
 	}
