@@ -228,6 +228,8 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 	case live.GetDeletionTimestamp() != nil:
 		return fmt.Sprintf("is being deleted since %s, and is still there (finalizers: %s): it is created when that one is gone",
 			live.GetDeletionTimestamp().UTC().Format(time.RFC3339), strings.Join(live.GetFinalizers(), ", ")), false
+	case owner == nil && isOfCluster(live):
+		return "exists, and the cluster keeps it for itself: let the hook choose another name", false
 	case owner == nil && p.claim.Selector == nil:
 		return "exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", false
 	case owner == nil:
@@ -242,6 +244,18 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 		return fmt.Sprintf("exists and belongs to %s%s",
 			p.describeOwner(owner), describeMakers(p.env.Registry.makers(owner, live), p.config.Definition)), false
 	}
+}
+
+// ofCluster are objects that Kubernetes makes and that have no owner: in each namespace, or of one name.
+var ofCluster = map[string]bool{
+	"ConfigMap/kube-root-ca.crt": true, "ServiceAccount/default": true, "Namespace/default": true, "Namespace/kube-system": true,
+	"Namespace/kube-public": true, "Namespace/kube-node-lease": true,
+}
+
+// isOfCluster reports whether an object is one that Kubernetes makes for itself, and would make again.
+func isOfCluster(object *unstructured.Unstructured) bool {
+	isAPIServer := object.GetKind() == "Service" && object.GetNamespace() == "default" && object.GetName() == "kubernetes"
+	return object.GetAPIVersion() == "v1" && (isAPIServer || ofCluster[object.GetKind()+"/"+object.GetName()])
 }
 
 // maxSilentDeletion is how long an object that is being deleted may stand in the way of a creation before that is reported.
