@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/apply/merge"
@@ -106,24 +107,24 @@ func (c Change) noQuantity() string {
 	return fmt.Sprintf("%s is %q: write a number and its unit without a space, such as 500m, 1Gi or 1G", at, value)
 }
 
-// noBase64 says which value of a Secret's data, or of a ConfigMap's binaryData, is no base64, but not under which key, for who may read the
-// message may not read the Secret.
+// noBase64 says which value of a Secret's data, or of a ConfigMap's binaryData, is no base64. Its key is told, unless it can't be one and
+// may be a value that was mixed up with it: this is the only message that names a key of a Secret.
 func noBase64(object map[string]any) string {
 	field, text := "data", "stringData"
 	if !jsonvalue.IsSecret(object) {
 		field, text = "binaryData", "data"
 	}
 	values := jsonvalue.ObjectIn(object, field)
-	for i, key := range slices.Sorted(maps.Keys(values)) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value, isText := values[key].(string)
 		if _, err := base64.StdEncoding.DecodeString(value); !isText || err == nil {
 			continue
 		}
-		which := "the value in " + field
-		if len(values) > 1 {
-			which = fmt.Sprintf("the value of key %d of the %d in %s, in the order of their letters,", i+1, len(values), field)
+		at := jsonvalue.Path{{Pair: jsonvalue.Pair{Name: field}}, {Pair: jsonvalue.Pair{Name: key}}}.String()
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			at = "a value in " + field
 		}
-		return fmt.Sprintf("%s is no base64: write it as it is into %s", which, text)
+		return fmt.Sprintf("%s is no base64: write it as it is into %s", at, text)
 	}
 	return ""
 }

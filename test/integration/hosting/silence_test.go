@@ -201,7 +201,7 @@ func TestRefusedValues(t *testing.T) {
 			for name, want := range map[string][]string{
 				"env":    {"Pod " + e.Namespace + "/env: ", ".value", "string", ": write String(x), in Jsonnet std.toString(x), in CEL string(x)"},
 				"memory": {`spec.containers[0].resources.requests.memory is "1 GB": write a number and its unit without a space`},
-				"secret": {"the value in data is no base64: write it as it is into stringData"},
+				"secret": {": data.password is no base64: write it as it is into stringData"},
 			} {
 				e.ApplyThing(name, "text: "+name, fmt.Sprintf("selector: {matchLabels: {thing: %q}}", name))
 				e.WaitForEvent(name, "SyncError", append(want, "ApplyFailed")...)
