@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
@@ -95,4 +96,48 @@ func unpack(t *testing.T, archive *txtar.Archive) string {
 		}
 	}
 	return directory
+}
+
+// TestFolderOfScripts checks that an import says which file --scripts leaves out, because it is in a folder.
+func TestFolderOfScripts(t *testing.T) {
+	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry, texts := range map[string]map[string]string{
+		"sync.js": {"src/sync.js": "import x from './vendor/x';\nexport const sync = () => x;", "src/vendor/x.js": "export default {};"},
+		"sync.jsonnet": {
+			"src/sync.jsonnet":                   "import 'example.com/x.libsonnet'",
+			"src/vendor/example.com/x.libsonnet": "{}",
+		},
+	} {
+		t.Run(entry, func(t *testing.T) {
+			texts["a.yaml"] = "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: DecoratorController\nmetadata: {name: a}\nspec:\n" +
+				"  resources: [{apiVersion: v1, resource: pods}]\n  scriptSources: [{configMap: {namespace: default, name: hooks}}]\n" +
+				"  hooks: {sync: {script: {path: " + entry + "}}}\n"
+			var archive txtar.Archive
+			for name, text := range texts {
+				archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
+			}
+			t.Chdir(unpack(t, &txtar.Archive{Files: append(archive.Files, txtar.File{Name: "want"})}))
+			set, err := manifest.Load(t.Context(), manifest.Options{
+				Filenames: []string{"a.yaml"}, Scripts: map[types.NamespacedName]string{{Namespace: "default", Name: "hooks"}: "src"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := Run(t.Context(), set, registry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			if err := result.Write(&text, "text", false); err != nil {
+				t.Fatal(err)
+			}
+			const want = " is left out, as --scripts default/hooks=src takes no folders, because a ConfigMap has none: deploy with libretto bundle"
+			if !strings.Contains(text.String(), "src/"+entry+":1") || !strings.Contains(text.String(), ": src/vendor/") || !strings.Contains(text.String(), want) {
+				t.Errorf("said\n%s, want the place and\n%s", &text, want)
+			}
+		})
+	}
 }

@@ -222,9 +222,9 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 	var e *engines.Error
 	switch {
 	case errors.As(p.Err, &e):
-		at, f.Message, f.Detail = e.Location, e.Message, e.Stack
+		at, f.Message, f.Detail = e.Location, e.Message+d.set.LeftOut(p.Origin, e.Message), e.Stack
 		if at.File == "" && p.Origin.Hook == "" {
-			f.Message = fmt.Sprintf("%s: %s", p.Origin, e.Message)
+			f.Message = fmt.Sprintf("%s: %s", p.Origin, f.Message)
 		}
 	case errors.Is(p.Err, scripts.ErrMissing) && p.Origin.Directory == "":
 		f.Message = fmt.Sprintf("%s is not among the files: %s", p.Origin, d.hintAt(p.Origin.ConfigMap))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,9 @@ type configMap struct {
 	// files are the files that keys are from, if they are known.
 	files    map[string]string
 	problems []directory.Problem
-	err      error
+	// leftOut are the paths of a directory's files that no ConfigMap has a key for, sorted.
+	leftOut []string
+	err     error
 }
 
 func (s *Set) putConfigMap(o loaded) {
@@ -108,12 +111,36 @@ func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap,
 	for key, text := range contents.Files {
 		if len(validation.IsConfigMapKey(key)) == 0 {
 			c.data[key], c.files[key] = text, filepath.Join(path, key)
+		} else {
+			c.leftOut = append(c.leftOut, key)
 		}
 	}
+	slices.Sort(c.leftOut)
 	if len(c.data) == 0 && !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
 		return nil, errors.New("it has no files")
 	}
 	return c, nil
+}
+
+var quoted = regexp.MustCompile(`"(?:\./)?([^"]+)"`)
+
+// LeftOut returns what to do about a problem of a source that quotes a file which the directory in its place has in a folder, or "". It
+// begins with a colon.
+func (s *Set) LeftOut(origin scripts.Origin, problem string) string {
+	c := s.configMaps[origin.ConfigMap]
+	if c == nil {
+		return ""
+	}
+	for _, name := range quoted.FindAllStringSubmatch(problem, -1) {
+		for _, file := range c.leftOut {
+			if strings.Contains("/"+file, "/"+name[1]) {
+				return fmt.Sprintf(": %s is left out, as --scripts %s=%s takes no folders, because a ConfigMap has none: "+
+					"deploy with libretto bundle and scriptSources: [{directory: ...}], or lay the file beside the scripts",
+					filepath.Join(s.options.Scripts[origin.ConfigMap], file), origin.ConfigMap, s.options.Scripts[origin.ConfigMap])
+			}
+		}
+	}
+	return ""
 }
 
 // ConfigMaps returns the names of all ConfigMaps, sorted.

@@ -72,6 +72,7 @@ func (s *Set) located(definition *document.Object, spec scripts.Spec, problem sc
 		}
 	}
 	located := *e
+	located.Message += s.LeftOut(problem.Origin, e.Message)
 	located.Location = s.Locate(definition, spec, problem.Origin, e.Location)
 	return &located
 }
