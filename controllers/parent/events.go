@@ -109,9 +109,9 @@ var childVerbs = []struct {
 	{apply.ActionDelete, variant.ReasonDeleted, "Deleted"},
 }
 
-// noteChanged records a child that was created or deleted for emitChildEvents.
+// noteChanged records a child that was created, deleted or released for emitChildEvents.
 func (p *pass) noteChanged(change apply.Change) {
-	if p.env.ChildEvents == nil || p.isRevision(change) {
+	if p.isRevision(change) || p.env.ChildEvents == nil && change.Action != apply.ActionRelease {
 		return
 	}
 	if p.changed == nil {
@@ -121,8 +121,9 @@ func (p *pass) noteChanged(change apply.Change) {
 }
 
 // emitChildEvents emits an event for the children that the pass has created, one for those that it has deleted to create them anew, and one
-// for those that it has deleted.
+// for those that it has deleted. It warns of those that it has released.
 func (p *pass) emitChildEvents() {
+	p.reportReleased(p.changed[apply.ActionRelease])
 	for _, v := range childVerbs {
 		children := p.changed[v.action]
 		if len(children) == 0 {
@@ -133,6 +134,19 @@ func (p *pass) emitChildEvents() {
 			p.env.ChildEvents.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
 		}
 	}
+}
+
+// reportReleased reports the children that are no longer the parent's, because its selector or their labels have changed: once for a
+// selector, as they may be handed over one by one.
+func (p *pass) reportReleased(children []apply.Change) {
+	if len(children) == 0 {
+		return
+	}
+	selector := p.claim.Selector.String()
+	p.warn(p.key, p.parent, problem{reason: variant.ReasonReleasedChildren, identity: selector, message: fmt.Sprintf(
+		"Released %s: not the parent's any more, and left as they are, as their labels do not match its selector %s: "+
+			"correct the selector or the labels, and they are adopted again, or delete them",
+		describeChildren(p.parent.GetNamespace(), children), selector)})
 }
 
 // describeChildren returns the number and the names of children, by kind. Those of another namespace have it before their names.

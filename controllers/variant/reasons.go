@@ -29,6 +29,8 @@ const (
 	ReasonEventsDropped = "EventsDropped"
 	// ReasonSharedChildren is for children that another definition claims too.
 	ReasonSharedChildren = "SharedChildren"
+	// ReasonReleasedChildren is for children whose labels the parent's selector does not match any more.
+	ReasonReleasedChildren = "ReleasedChildren"
 	// ReasonOutdatedChildren is for children that differ and that their update method, OnDelete, leaves alone. It is no warning.
 	ReasonOutdatedChildren = "OutdatedChildren"
 	// ReasonFinalizedIgnored is for a sync hook that says that it is done.

@@ -141,6 +141,40 @@ func TestAdoptAndRelease(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "a-0", env.OwnedBy(e.Get(e.Things(), "a")))
 }
 
+// labelled returns a child that always matches the selector, with its value in its name.
+const labelled = `
+export const sync = ({parent: {metadata, spec: {selector: {matchLabels}}}}) => ({children: [0, 1].map(i => (
+  {apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name + "-" + matchLabels.thing + "-" + i, labels: matchLabels}}
+))});`
+
+// An edit of the selector leaves the children of before behind: they are not deleted, which is told once.
+func TestSelectorThatLeavesChildren(t *testing.T) {
+	e := newEnv(t)
+	define(e, "", labelled, childRule("InPlace"))
+	applyThing(e, "a", "count: 1")
+	e.WaitFor(env.ConfigMaps, "a-a-1", env.OwnedBy(e.Get(e.Things(), "a")))
+	e.Patch(e.Things(), "a", `{"spec": {"selector": {"matchLabels": {"thing": "b"}}}}`)
+	e.WaitFor(env.ConfigMaps, "a-b-1", env.OwnedBy(e.Get(e.Things(), "a")))
+	e.WaitFor(env.ConfigMaps, "a-a-0", env.OwnedBy(nil))
+	e.WaitForEvent("a", "ReleasedChildren", "Released 2 ConfigMaps: a-a-0, a-a-1: ", "selector thing=b: correct the selector or the labels")
+
+	// One that is handed over later is told with them.
+	e.Patch(env.ConfigMaps, "a-b-0", `{"metadata": {"labels": {"thing": "other"}}}`)
+	e.WaitFor(env.ConfigMaps, "a-b-0", env.OwnedBy(nil))
+	e.WaitForQuiet()
+	if told := eventsOf(e, "a", "ReleasedChildren"); len(told) != 1 || told[0].Object["count"] != int64(1) {
+		t.Errorf("told %v, want one event", told)
+	}
+	// The way out that the event names works.
+	e.Patch(env.ConfigMaps, "a-a-0", `{"metadata": {"labels": {"thing": "b"}}}`)
+	e.Eventually(func() error {
+		if list := messagesOf(e, "Deleted"); !strings.Contains(strings.Join(list, "\n"), "a-a-0") {
+			return fmt.Errorf("what matches again is not adopted: %s", list)
+		}
+		return nil
+	})
+}
+
 func TestSomebodyElsesObject(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", copies, childRule("InPlace"))
