@@ -9,6 +9,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/printable"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -119,7 +121,10 @@ func (o Output) Report(renderings []*Rendering) error {
 			}
 			for _, write := range step.Writes {
 				for _, path := range write.Dropped {
-					fmt.Fprintf(w, "%swarning: %s: the API server does not store %s\n", prefix, nameOf(write.Kind.Kind, write.Namespace, write.Name), path)
+					if !isToldBy(step.Events, path) {
+						fmt.Fprintf(w, "%swarning: %s: the API server does not store %s\n",
+							prefix, nameOf(write.Kind.Kind, write.Namespace, write.Name), path)
+					}
 				}
 			}
 			if step.Err != nil && i < len(r.Steps)-1 {
@@ -129,6 +134,13 @@ func (o Output) Report(renderings []*Rendering) error {
 		o.reportEnd(w, r)
 	}
 	return w.Flush()
+}
+
+// isToldBy reports whether an event names a field that the API server drops.
+func isToldBy(events []render.Event, path string) bool {
+	return slices.ContainsFunc(events, func(e render.Event) bool {
+		return (e.Reason == variant.ReasonStatusNotStored || e.Reason == variant.ReasonFieldsNotStored) && strings.Contains(e.Message, " "+path)
+	})
 }
 
 // reportEnd writes how a parent is in the end.
