@@ -1,12 +1,14 @@
 package cel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -80,7 +82,7 @@ func (c *compilation) explain(message string) string {
 	message = strings.ReplaceAll(message, " (in container '')", "")
 	message, _, _ = strings.Cut(message, " expecting {")
 	if found := noOverload.FindStringSubmatch(message); found != nil {
-		return message + overloadAdvice(found[1], found[2])
+		return message + cmp.Or(overloadAdvice(found[1], found[2]), c.overloadsOf(found[1]))
 	}
 	if found := noWay.FindStringSubmatch(message); found != nil {
 		return fmt.Sprintf("Syntax error at %s: the expression is not complete, or a quote or a bracket is missing", found[1])
@@ -96,10 +98,48 @@ func (c *compilation) explain(message string) string {
 	case slices.Contains(withClock, found[1]):
 		return message + ": expressions have no clock"
 	}
-	if meant := spelling.Meant(found[1], slices.Concat(c.fields, c.functions())); meant != "" {
-		return message + ": " + meant
+	meant := cmp.Or(spelling.Meant(found[1], slices.Concat(c.fields, c.functions())), spelling.List(c.functionsBelow(found[1])))
+	if meant == "" && len(c.problems) == 0 && len(c.fields) > 0 { // Once is enough.
+		meant = "the request has " + strings.Join(c.fields, ", ")
 	}
-	return message
+	if meant == "" {
+		return message
+	}
+	return message + ": " + meant
+}
+
+// functionsBelow returns the names of the functions that begin with a name and a dot.
+func (c *compilation) functionsBelow(name string) (names []string) {
+	for function := range c.env.Functions() {
+		if strings.HasPrefix(function, name+".") {
+			names = append(names, function)
+		}
+	}
+	return names
+}
+
+// overloadsOf returns what a function takes, or "". It begins with a colon.
+func (c *compilation) overloadsOf(name string) string {
+	function := c.env.Functions()[name]
+	if function == nil || !plainField.MatchString(name) {
+		return ""
+	}
+	var forms []string
+	for _, overload := range function.OverloadDecls() {
+		var arguments []string
+		for _, argument := range overload.ArgTypes() {
+			arguments = append(arguments, cel.FormatCELType(argument))
+		}
+		form := fmt.Sprintf("%s(%s)", name, strings.Join(arguments, ", "))
+		if overload.IsMemberFunction() {
+			form = fmt.Sprintf("%s.%s(%s)", arguments[0], name, strings.Join(arguments[1:], ", "))
+		}
+		forms = append(forms, form)
+	}
+	if len(forms) == 0 {
+		return ""
+	}
+	return ": " + spelling.List(forms)
 }
 
 // functions returns the names of the functions that are declared.
@@ -117,15 +157,41 @@ func (c *compilation) functions() []string {
 // overloadAdvice says what to do about types that are known not to fit.
 func overloadAdvice(function, arguments string) string {
 	const legend = " (dyn(x) stands for x of any type)"
+	left, right, _ := strings.Cut(strings.Trim(arguments, "()"), ", ")
 	switch {
 	case function == operators.Conditional && strings.Contains(arguments, "optional_type"):
 		return ": both sides of : are an optional, as in x ? optional.of(y) : optional.none(), or neither is"
 	case function == operators.Conditional && strings.HasPrefix(arguments, "(bool"):
 		return ": both sides of : must have one type: wrap them into dyn()" + legend
-	case function == operators.Conditional:
+	case function == operators.Conditional, function == operators.LogicalNot:
 		return ": a condition is true or false: compare the value, as in x != ''"
-	case strings.HasPrefix(function, "_"):
+	case function == operators.Index && strings.HasPrefix(left, "list"):
+		return ": an element of a list is read by its number, as in x[0]"
+	case function == operators.In:
+		return ": in looks into a list or a map: a text is searched with x.contains('part')"
+	case !strings.HasPrefix(function, "_"):
+		return ""
+	case !isPlain(left) || !isPlain(right) || left == right:
 		return legend
+	case function == operators.Add && (left == "string" || right == "string"):
+		return fmt.Sprintf(": make the %s a text: string(x)", otherThan("string", left, right))
+	case slices.Contains([]string{left, right}, "string") || slices.Contains([]string{left, right}, "bool"):
+		return ": " + anotherType
+	case left == "double" || right == "double":
+		return fmt.Sprintf(": make the %s a double: double(x)", otherThan("double", left, right))
 	}
-	return ""
+	return ": make the uint an int: int(x)"
+}
+
+// isPlain reports whether a type is that of a single value which can be converted.
+func isPlain(name string) bool {
+	return slices.Contains([]string{"string", "int", "uint", "double", "bool"}, name)
+}
+
+// otherThan returns the one of two types that is not name.
+func otherThan(name, left, right string) string {
+	if left == name {
+		return right
+	}
+	return left
 }

@@ -22,6 +22,16 @@ func TestMessages(t *testing.T) {
 		"clock":             {"what is left out on purpose", "now()", "sync.cel:1:4: undeclared reference to 'now': expressions have no clock"},
 		"incomplete":        {"the parser says: no viable alternative at input '.'", "parent.", "sync.cel:1:8: Syntax error at '.': the expression is not complete, or a quote or a bracket is missing"},
 		"optional or not":   {"cel-go says: found no matching overload for '_?_:_'", "finalizing ? {'a': 1} : optional.none()", "sync.cel:1:12: found no matching overload for '_?_:_' applied to '(bool, map(string, int), optional_type(dyn))': both sides of : are an optional, as in x ? optional.of(y) : optional.none(), or neither is"},
+		"text and int":      {"how an int becomes a text", "'a' + 1", "sync.cel:1:5: found no matching overload for '_+_' applied to '(string, int)': make the int a text: string(x)"},
+		"int and double":    {"how numbers go together", "1 * 1.5", "sync.cel:1:3: found no matching overload for '_*_' applied to '(int, double)': make the int a double: double(x)"},
+		"int and uint":      {"how numbers go together", "1u + 1", "sync.cel:1:4: found no matching overload for '_+_' applied to '(uint, int)': make the uint an int: int(x)"},
+		"compared":          {"neither is right for certain", "1 < 'a'", "sync.cel:1:3: found no matching overload for '_<_' applied to '(int, string)': convert one of them, as in string(x), int(x) or double(x)"},
+		"list":              {"what is not converted", "[1] + 1", "sync.cel:1:5: found no matching overload for '_+_' applied to '(list(int), int)' (dyn(x) stands for x of any type)"},
+		"in a text":         {"how a text is searched", "'a' in 'abc'", "sync.cel:1:5: found no matching overload for '@in' applied to '(string, string)': in looks into a list or a map: a text is searched with x.contains('part')"},
+		"index":             {"how a list is read", "[1]['a']", "sync.cel:1:4: found no matching overload for '_[_]' applied to '(list(int), string)': an element of a list is read by its number, as in x[0]"},
+		"arguments":         {"what the function takes", "'a'.join()", "sync.cel:1:9: found no matching overload for 'join' applied to 'string.()': there are list(string).join(), list(string).join(string)"},
+		"unknown name":      {"what there is", "foo", "sync.cel:1:1: undeclared reference to 'foo': the request has attachments, children, controller, finalizing, object, parameters, parent, related"},
+		"unknown member":    {"what there is", "regex.nope('a')", "sync.cel:1:1: undeclared reference to 'regex': there are regex.extract, regex.extractAll, regex.replace (and 1 more)"},
 		"null or not":       {"the types of both sides", "finalizing ? {'a': 1} : null", "sync.cel:1:12: found no matching overload for '_?_:_' applied to '(bool, map(string, int), null)': both sides of : must have one type: wrap them into dyn() (dyn(x) stands for x of any type)"},
 	}
 	request := map[string]any{"parent": map[string]any{"spec": map[string]any{"name": "a"}}, "children": map[string]any{}, "finalizing": false}
