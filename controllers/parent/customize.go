@@ -1,10 +1,12 @@
 package parent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // customizeHook is the hook that selects related objects.
@@ -85,6 +89,9 @@ type relatedRuleFields struct {
 // parseRule parses one rule and checks it (section 1.5 of the specification). The second result
 // is the problem, or "".
 func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
+	if problem := c.wrongField(fields); problem != "" {
+		return relatedRule{}, problem
+	}
 	var f relatedRuleFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
 		return relatedRule{}, err.Error()
@@ -104,6 +111,79 @@ func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstru
 		return relatedRule{}, err.Error()
 	}
 	return c.restrictScope(rule, f, parent)
+}
+
+// wrongField returns what is wrong with the shape of a rule, or "". The converter's words have neither the field nor what it may be.
+func (c *Customize) wrongField(rule map[string]any) string {
+	for _, field := range variant.SortedKeys(rule) {
+		value := rule[field]
+		problem := ""
+		switch field {
+		case "apiVersion", "resource", "namespace":
+			problem = wrongKind(field, value, "a string", "")
+		case "labelSelector", "namespaceSelector":
+			problem = c.wrongSelector(field, value)
+		case "names":
+			problem = wrongKind(field, value, "a list", " of strings")
+			names, _ := value.([]any)
+			for i, name := range names {
+				problem = cmp.Or(problem, wrongKind(fmt.Sprintf("%s[%d]", field, i), name, "a string", ""))
+			}
+		default:
+			if c.RefuseUnknown {
+				problem = unknownRuleField(field)
+			}
+		}
+		if problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+const labelsAdvice = ": write {matchLabels: {KEY: VALUE}}"
+
+func (c *Customize) wrongSelector(path string, value any) string {
+	if problem := wrongKind(path, value, "an object", ""); problem != "" {
+		return problem + labelsAdvice
+	}
+	selector := jsonvalue.AsObject(value)
+	for _, field := range variant.SortedKeys(selector) {
+		if c.RefuseUnknown && field != "matchLabels" && field != "matchExpressions" {
+			return fmt.Sprintf("%s.%s: is no field of a selector, which has matchLabels, matchExpressions%s", path, field, labelsAdvice)
+		}
+	}
+	path += ".matchLabels"
+	problem := wrongKind(path, selector["matchLabels"], "an object", "")
+	matchLabels := jsonvalue.AsObject(selector["matchLabels"])
+	for _, label := range variant.SortedKeys(matchLabels) {
+		problem = cmp.Or(problem, wrongKind(path+"."+label, matchLabels[label], "a string", ""))
+	}
+	return problem
+}
+
+// wrongKind returns that a value is not null and not of a kind, in the words of jsonvalue.KindOf, or "".
+func wrongKind(path string, value any, kind, of string) string {
+	if value == nil || jsonvalue.KindOf(value) == kind {
+		return ""
+	}
+	return fmt.Sprintf("%s: must be %s%s, but is %s", path, kind, of, jsonvalue.KindOf(value))
+}
+
+func unknownRuleField(field string) string {
+	known := []string{"apiVersion", "resource", "labelSelector", "namespaceSelector", "namespace", "names"}
+	meant := spelling.Meant(field, known)
+	switch field {
+	case "selector", "labels", "matchLabels":
+		meant = "did you mean labelSelector?"
+	case "kind":
+		meant = "did you mean resource?"
+	}
+	problem := fmt.Sprintf("%s: is no field of a rule, which has %s", field, strings.Join(known, ", "))
+	if meant != "" {
+		problem += ": " + meant
+	}
+	return problem
 }
 
 // restrictScope checks a rule's combination of fields and limits it to the parent's namespace if

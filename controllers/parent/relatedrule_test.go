@@ -1,0 +1,46 @@
+package parent
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// TestWrongRules checks that a rule of a customize hook that is none is told by its field and by what the field may be.
+func TestWrongRules(t *testing.T) {
+	const fields = ", which has apiVersion, resource, labelSelector, namespaceSelector, namespace, names"
+	cases := map[string]struct {
+		reason, rule string
+		lenient      bool
+		want         string
+	}{
+		"one name":       {"the converter says: cannot restore slice from string", `{"names": "a"}`, true, `names: must be a list of strings, but is a string`},
+		"numbers":        {"the converter has no index", `{"names": ["a", 1]}`, false, `names[1]: must be a string, but is a number`},
+		"text":           {"the syntax of kubectl -l", `{"labelSelector": "a=b"}`, true, `labelSelector: must be an object, but is a string: write {matchLabels: {KEY: VALUE}}`},
+		"selector":       {"the field of a Service", `{"selector": {}}`, false, `selector: is no field of a rule` + fields + `: did you mean labelSelector?`},
+		"name":           {"a letter is missing", `{"name": []}`, false, `name: is no field of a rule` + fields + `: did you mean names?`},
+		"kind":           {"it is in the plural, and in small letters", `{"kind": "Pod"}`, false, `kind: is no field of a rule` + fields + `: did you mean resource?`},
+		"other":          {"nothing is near", `{"zzz": 1}`, false, `zzz: is no field of a rule` + fields},
+		"plain labels":   {"so it is in a Service", `{"labelSelector": {"app": "a"}}`, false, `labelSelector.app: is no field of a selector, which has matchLabels, matchExpressions: write {matchLabels: {KEY: VALUE}}`},
+		"number":         {"labels are strings", `{"labelSelector": {"matchLabels": {"app": 1}}}`, false, `labelSelector.matchLabels.app: must be a string, but is a number`},
+		"list of labels": {"it is an object", `{"namespaceSelector": {"matchLabels": ["a"]}}`, true, `namespaceSelector.matchLabels: must be an object, but is a list`},
+		"ignored":        {"webhooks may have further fields", `{"apiVersion": "v1", "resource": "gadgets", "selector": {}, "names": null}`, true, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			var fields map[string]any
+			if err := json.Unmarshal([]byte(c.rule), &fields); err != nil {
+				t.Fatal(err)
+			}
+			customize := &Customize{RefuseUnknown: !c.lenient}
+			find := func(string, string) (discovery.Resource, error) { return gadgets, nil }
+			if _, problem := customize.parseRule(fields, &unstructured.Unstructured{}, find); problem != c.want {
+				t.Errorf("problem\n%s, want\n%s", problem, c.want)
+			}
+		})
+	}
+}
