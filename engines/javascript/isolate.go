@@ -17,6 +17,8 @@ import (
 
 // isolate is a runtime for one call. Nothing in it outlives the call.
 type isolate struct {
+	// hook is the function of the hook, once it is found.
+	hook      goja.Value
 	rt        *goja.Runtime
 	console   console
 	readClock bool

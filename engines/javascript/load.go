@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +20,9 @@ func (p *program) load(ctx context.Context) error {
 	i := newIsolate(time.Unix(0, 0).UTC(), "")
 	_, err := i.guard(ctx, func() (any, error) {
 		_, err := p.function(i)
+		if err == nil && !p.ofTests && p.script.Signature != engines.HTTPContext {
+			p.parameters = i.manyParameters()
+		}
 		return nil, err
 	})
 	var e *engines.Error
@@ -24,6 +30,9 @@ func (p *program) load(ctx context.Context) error {
 		e.Kind = engines.Invalid
 	}
 	p.explained(err, "")
+	if err == nil && p.parameters != "" {
+		p.warnings = append(p.warnings, p.invalid("%s", p.parameters))
+	}
 	return err
 }
 
@@ -39,17 +48,17 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 	}
 	if o, ok := exports.(*goja.Object); ok {
 		found := o.Get(p.export)
-		if call, ok := method(o, found); ok {
+		if call, ok := i.method(o, found); ok {
 			return call, nil
 		}
 		if isDefined(found) {
 			return nil, p.invalid("the export %q is not a function", p.export)
 		}
 		if byDefault := o.Get("default"); isDefined(byDefault) {
-			return p.fromDefault(byDefault)
+			return p.fromDefault(i, byDefault)
 		}
 	}
-	if call, ok := goja.AssertFunction(exports); ok && p.script.Function == "" {
+	if call, ok := i.method(nil, exports); ok && p.script.Function == "" {
 		return call, nil
 	}
 	return nil, p.invalid("no export %q or \"default\": %s", p.export, listed("the script exports", exports))
@@ -57,8 +66,8 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 
 // fromDefault returns the hook's function of a default export: itself, unless the definition
 // names a function, or what it has under the name.
-func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
-	if call, ok := goja.AssertFunction(exported); ok && p.script.Function == "" {
+func (p *program) fromDefault(i *isolate, exported goja.Value) (goja.Callable, error) {
+	if call, ok := i.method(nil, exported); ok && p.script.Function == "" {
 		return call, nil
 	}
 	o, ok := exported.(*goja.Object)
@@ -66,7 +75,7 @@ func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
 		return nil, p.invalid("the default export is neither a function nor an object of functions")
 	}
 	found := o.Get(p.export)
-	if call, ok := method(o, found); ok {
+	if call, ok := i.method(o, found); ok {
 		return call, nil
 	}
 	if isDefined(found) {
@@ -75,10 +84,33 @@ func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
 	return nil, p.invalid("no export %q, by name or in the default export: %s", p.export, listed("that has", exported))
 }
 
-// method returns a function of an object, called as such.
-func method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
+// method returns the hook's function, of an object unless that is nil, called as such.
+func (i *isolate) method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
 	call, ok := goja.AssertFunction(found)
-	return func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return call(of, args...) }, ok
+	if ok {
+		i.hook = found
+	}
+	var this goja.Value = goja.Undefined()
+	if of != nil {
+		this = of
+	}
+	return func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return call(this, args...) }, ok
+}
+
+// severalNames matches the parameters of a function that are several names.
+var severalNames = regexp.MustCompile(`^[^(]{0,100}\(\s*([\w$]+(?:\s*,\s*[\w$]+)+)\s*\)`)
+
+// manyParameters returns what to do about a hook that takes more than the one object that it is given, or "".
+func (i *isolate) manyParameters() string {
+	found := severalNames.FindStringSubmatch(i.hook.String())
+	if found == nil {
+		return ""
+	}
+	first, others, _ := strings.Cut(found[1], ",")
+	if slices.Contains([]string{"parent", "object", "controller", "children"}, strings.TrimSpace(first)) {
+		return fmt.Sprintf("a hook is given one object: write ({ %s }) in place of (%s)", found[1], found[1])
+	}
+	return fmt.Sprintf("a hook is given one object, %s: leave out %s, which is always undefined", first, strings.TrimSpace(others))
 }
 
 func isDefined(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }

@@ -112,3 +112,36 @@ func TestUnusedImports(t *testing.T) {
 		})
 	}
 }
+
+// TestManyParameters checks that a hook that takes more than one parameter is warned of, and that what comes of it says so.
+func TestManyParameters(t *testing.T) {
+	const advice = "a hook is given one object: write ({ parent, children }) in place of (parent, children)"
+	cases := map[string]struct{ reason, text, warning, want string }{
+		"property":     {"goja says: Cannot read property 'name' of undefined", "export function sync(parent, children) { return children.name }", "sync.js: " + advice, "sync.js:1:58: TypeError: Cannot read property 'name' of undefined: " + advice},
+		"argument":     {"what is given is undefined", "export default { sync: (parent, children) => Object.keys(children) }", "sync.js: " + advice, "sync.js:1:53: TypeError: undefined or null is given where an object is needed, in Object.keys(children): " + advice},
+		"request":      {"the first is the request", "export const sync = (request, response) => response.body", "sync.js: a hook is given one object, request: leave out response, which is always undefined", "sync.js:1:53: TypeError: Cannot read property 'body' of undefined: a hook is given one object, request: "},
+		"one":          {"it is given the request", "export const sync = (request) => request.nope.name", "", "sync.js:1:47: TypeError: Cannot read property 'name' of undefined"},
+		"defaults":     {"the second is for tests", "export const sync = (request, now = 1) => request.nope.name", "", "sync.js:1:56: TypeError: Cannot read property 'name' of undefined"},
+		"destructured": {"it is one", "export const sync = ({ parent, children }) => parent.a.b.c", "", "sync.js:1:56: TypeError: Cannot read property 'b' of undefined"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			program, err := (engine{}).Compile(t.Context(), script(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var warning string
+			if warnings := program.Warnings(); len(warnings) > 0 {
+				warning = warnings[0].Error()
+			}
+			if warning != c.warning {
+				t.Errorf("warning %q, want %q", warning, c.warning)
+			}
+			_, err = program.Run(t.Context(), engines.Call{Request: map[string]any{"parent": map[string]any{}}, Now: time.Unix(0, 0)})
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("message\n%v, want\n%s", err, c.want)
+			}
+		})
+	}
+}

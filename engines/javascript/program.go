@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/dop251/goja"
 
@@ -18,6 +19,8 @@ type program struct {
 	export   string
 	warnings []*engines.Error
 	ofTests  bool
+	// parameters is what to do about a hook that takes more than one, or "".
+	parameters string
 	// points are what calls mark, before those of files that the script does not import. Nil means that they mark none.
 	points []engines.CoveragePoint
 }
@@ -48,9 +51,15 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	return response, err
 }
 
+// ofUndefined matches messages about a value that is not there.
+var ofUndefined = regexp.MustCompile(`^TypeError: .*(?:undefined|coercible|not iterable)`)
+
 // hint returns advice about the error of a function that expects a context, or "".
 func (p *program) hint(err error) string {
 	var e *engines.Error
+	if p.parameters != "" && errors.As(err, &e) && ofUndefined.MatchString(e.Message) {
+		return p.parameters
+	}
 	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
 		return "the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
 	}
