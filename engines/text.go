@@ -70,3 +70,6 @@ func jsonBytes(r rune) int {
 	}
 	return utf8.RuneLen(r)
 }
+
+// ByteOrderMark begins files of some editors, and is no part of their text.
+const ByteOrderMark = "\ufeff"

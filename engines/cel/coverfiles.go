@@ -3,6 +3,7 @@ package cel
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -37,7 +38,7 @@ func (c *compilation) allPoints() ([]engines.CoveragePoint, error) {
 
 // pointsOf returns the points of all hooks in a file. Expressions that do not compile have none.
 func (c *compilation) pointsOf(name string) []engines.CoveragePoint {
-	content := c.src.Script.Files[name]
+	content := strings.TrimPrefix(c.src.Script.Files[name], engines.ByteOrderMark)
 	other := *c.src.Script
 	other.Path, other.Function = name, ""
 	hooks := []string{c.src.Hook}

@@ -19,7 +19,7 @@ func scriptText(script *engines.Script) (string, error) {
 	case script.Signature == engines.HTTPContext:
 		return "", engines.InvalidError(at, "the signature HTTPContext is for JavaScript only: leave signature out")
 	default:
-		return content, nil
+		return strings.TrimPrefix(content, engines.ByteOrderMark), nil
 	}
 }
 

@@ -44,6 +44,7 @@ func parseFile(path, text string, coverage *coverage) (*parsed, error) {
 }
 
 func parse(path, text string) (ast.Node, error) {
+	text = strings.TrimPrefix(text, engines.ByteOrderMark)
 	if problem := checkNesting(text); problem != "" {
 		return nil, engines.InvalidError(engines.Location{File: path}, "%s", problem)
 	}
