@@ -55,7 +55,7 @@ var HostReasons = append([]string{
 	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop,
 	ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonEventsDropped, ReasonSharedChildren,
 	ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable, ReasonRevisionInvalid, ReasonScriptRevisionUnusable,
-	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted,
+	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted, ReasonReleasedChildren,
 	// Those on definitions. Package definition has the constants.
 	"Starting", "Started", "Stopping", "Stopped", "CreateError", "ScriptReloaded", "Held", "RollingOut", "Paused", "Pinned",
 	"Serving", "RolledBack", "NotArchived", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
