@@ -87,7 +87,7 @@ func TestEditorsMayNotWriteRevisions(t *testing.T) {
 	}
 	e.Apply(earlierEditRole)
 	waitUntilCan("patch", env.Revisions)
-	e.Kubectl("apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "..", "manifests", "base", "rbac.yaml"))
+	e.Kubectl("apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "..", "manifests", "host", "rbac.yaml"))
 	e.Apply(probeRole)
 	waitUntilCan("get", schema.GroupVersionResource{Group: "probe.example.com", Version: "v1", Resource: "probes"})
 	waitUntilCan("list", env.Revisions)
