@@ -276,7 +276,7 @@ func (p *pass) otherWriterOf(ctx context.Context, part string) string {
 	}
 	managed := slices.DeleteFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		fields := &map[string]any{}
-		return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, fields) != nil || !writesPart(*fields, part)
+		return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), fields) != nil || !writesPart(*fields, part)
 	})
 	live.SetManagedFields(managed)
 	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == ownManager })

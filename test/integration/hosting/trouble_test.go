@@ -52,7 +52,7 @@ func TestParentThatMatchesItself(t *testing.T) {
 func TestTwoVersionsOfOneChildAreRefused(t *testing.T) {
 	e := newEnv(t)
 	name := define(e, "", copies, "childResources: [{apiVersion: autoscaling/v1, resource: horizontalpodautoscalers}, {apiVersion: autoscaling/v2, resource: horizontalpodautoscalers}]")
-	e.WaitForCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "another version")
+	e.WaitForCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "in version v1")
 }
 
 func TestDefinitionMadeAnew(t *testing.T) {
