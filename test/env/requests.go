@@ -15,7 +15,7 @@ func (e *Env) Requests(since cluster.Mark) cluster.Requests {
 	all, err := e.Cluster.Requests(e.T.Context(), since, UserAgent)
 	e.NoError(err)
 	return all.Filter(func(r cluster.Request) bool {
-		return r.Resource != "" && r.Resource != "events" && !isFinalizerSearch(r) && !isFinalizerRecord(r)
+		return r.Resource != "" && r.Resource != "events" && !isFinalizerSearch(r) && !e.isFinalizerRecord(r)
 	})
 }
 
@@ -25,11 +25,15 @@ func isFinalizerSearch(r cluster.Request) bool {
 	return r.Verb == "list" && strings.Contains(r.URI, "limit=500") && !strings.Contains(r.URI, "resourceVersion")
 }
 
-// isFinalizerRecord reports whether a request is about the host's record of finalizers, which a search ends with at any time. It is the one
-// ConfigMap in the namespace that hosts have in tests. The audit log does not name what is created.
-func isFinalizerRecord(r cluster.Request) bool {
-	return r.Resource == "configmaps" && r.Namespace == "default" && (r.Verb == "create" || strings.HasPrefix(r.Name, "libretto-finalizers"))
+// isFinalizerRecord reports whether a request is about the host's record of finalizers, which a search ends with at any time. The audit log
+// does not name what is created: it is the one ConfigMap in the namespace that hosts have in tests, unless the test has its own there.
+func (e *Env) isFinalizerRecord(r cluster.Request) bool {
+	created := r.Verb == "create" && e.Namespace != hostNamespace
+	return r.Resource == "configmaps" && r.Namespace == hostNamespace && (created || strings.HasPrefix(r.Name, "libretto-finalizers"))
 }
+
+// hostNamespace is the namespace of hosts in tests, which run outside of the cluster.
+const hostNamespace = "default"
 
 // FinalizerSearches returns the pages of searches for finalizers since a mark.
 func (e *Env) FinalizerSearches(since cluster.Mark) cluster.Requests {

@@ -96,6 +96,7 @@ func TestSameAnswer(t *testing.T) {
 	folder := t.TempDir()
 	env.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Join(root, "examples"))))
 	archive := t.TempDir()
+	env.NoError(t, os.Mkdir(filepath.Join(archive, ".git"), 0o755)) // Tests read what is in their repository.
 	cases := unpack(t, "testdata/cases.txtar", archive)
 	if len(cases) < 10 {
 		t.Fatalf("there are %d cases in testdata, want ten at least", len(cases))
