@@ -76,9 +76,11 @@ func (r Requests) Verbs(verbs ...string) Requests {
 // Reads keeps those that look at something.
 func (r Requests) Reads() Requests { return r.Verbs("get", "list", "watch") }
 
-// Writes keeps those that change something, or mean to.
+// Writes keeps those that change something, or mean to. What creates a review of access asks only.
 func (r Requests) Writes() Requests {
-	return r.Verbs("create", "update", "patch", "delete", "deletecollection")
+	return r.Verbs("create", "update", "patch", "delete", "deletecollection").Filter(func(request Request) bool {
+		return request.Group != "authorization.k8s.io"
+	})
 }
 
 // Of keeps those for a resource, subresources included.
