@@ -67,7 +67,7 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 // delay.
 func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed.Deleting() }
 
-// noteOwnWrite tells the writes of this process from those of others.
+// noteOwnWrite records a write of this process, which is told from those of others by it.
 func (p *pass) noteOwnWrite(outcome apply.Outcome) {
 	change := outcome.Change
 	s := fightSubject{parent: p.parent.GetUID(), child: change.Key}
