@@ -107,10 +107,6 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	if !p.mayReplace(p.parent, status, left.origin) {
-		p.leftStatuses.forget(p.key)
-		return err
-	}
 	updated, failed := p.status.Write(ctx, p.source.Resource, p.parent, status)
 	if failed != nil { // The pass is retried, and with it this.
 		return joinErrors([]error{err, failed})
@@ -118,7 +114,6 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 	p.leftStatuses.forget(p.key)
 	if updated != nil {
 		p.setParent(updated)
-		p.noteReturned(left.origin)
 	}
 	return err
 }

@@ -222,7 +222,6 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 		p.leftStatuses.forget(p.key)
 		return nil
 	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
-		p.noteReturned(desired.StatusOrigin)
 		p.leftStatuses.forget(p.key)
 		return nil
 	}
@@ -231,7 +230,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	}
 	p.leftStatuses.forget(p.key)
 	p.statusDue = time.Time{}
-	if !p.mayReplace(p.parent, desired.Status, desired.StatusOrigin) || p.partBacksOff(ctx, parentStatus) {
+	if p.partBacksOff(ctx, parentStatus) {
 		return nil
 	}
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
@@ -241,7 +240,6 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	if updated != nil {
 		before := p.parent // The live one after a conflict, so that what others changed meanwhile is not taken for own.
 		p.setParent(updated)
-		p.noteReturned(desired.StatusOrigin)
 		p.notePart(parentStatus, before)
 		p.reportDroppedFields(desired.Status)
 	}

@@ -20,7 +20,7 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	p := &pass{
 		shared: &shared{
 			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: newPendingWrites(clock),
-			passCache: newPassCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), returnedStatuses: newReturnedStatuses(), status: NewStatusWriter(nil, nil, clock),
+			passCache: newPassCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), status: NewStatusWriter(nil, nil, clock),
 			detector: newFightDetector(clock), resyncs: newRateLimiter[controller.Key](clock, shortResyncs, resyncInterval),
 		},
 		key: controller.Key{Name: "p"}, source: source, parent: parent, observed: variant.Observed{Parent: parent}, read: inputsIn(read),

@@ -159,7 +159,6 @@ type shared struct {
 	namespaceWaiters *namespaceWaiters
 	resyncs          *rateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *leftStatuses
-	returnedStatuses *returnedStatuses
 	finalizeWaits    *finalizeWaits
 	waits            *waits
 	states           *syncStates
@@ -204,7 +203,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: newLeftStatuses(), returnedStatuses: newReturnedStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
+		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
 		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(),
 	}}
 	r.pendingWrites.completed = r.history.note
@@ -312,7 +311,6 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.passCache.forget(key)
 	r.resyncs.forget(key)
 	r.leftStatuses.forget(key)
-	r.returnedStatuses.forget(key)
 	r.related.forget(key)
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)

@@ -282,7 +282,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 		env:           Environment{Client: client, Events: events},
 		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
 		detector:      newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
-		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(), returnedStatuses: newReturnedStatuses(),
+		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
 	for range 2 * maxRewrites {
@@ -321,7 +321,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 	r := &shared{
 		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
 		detector: newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
-		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(), returnedStatuses: newReturnedStatuses(),
+		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	defer r.pendingWrites.close()
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}

@@ -33,9 +33,6 @@ func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflic
 			return nil, conflict
 		}
 		p.setParent(live)
-		if !p.mayReplace(live, status, desired.StatusOrigin) {
-			return nil, nil
-		}
 		updated, err := p.status.Write(ctx, p.source.Resource, live, status)
 		if !apierrors.IsConflict(err) {
 			return updated, err

@@ -73,8 +73,8 @@ type CompositeParentRule struct {
 	// +optional
 	RevisionHistory *RevisionHistory `json:"revisionHistory,omitempty"`
 	// StatusWrites is when the status of a parent is written: Always, where a hook that
-	// returns none means observedGeneration alone, unless that would remove what another may
-	// have written; WhenReturned by a hook; or Never. Defaults to Always.
+	// returns none means observedGeneration alone, unless another definition may write the
+	// status too; WhenReturned by a hook; or Never. Defaults to Always.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;WhenReturned;Never
 	StatusWrites StatusWrites `json:"statusWrites,omitempty"`

@@ -35,8 +35,8 @@ func TestStatusThatIsSharedOrNot(t *testing.T) {
 	}{
 		"Empty": {"Where there is no status it writes observedGeneration, as metacontroller does.", func(*env.Env, string) {},
 			`{}`, "map[observedGeneration:1]", 1},
-		"Unknown": {"What it has not written may be another's.", func(*env.Env, string) {},
-			`{"said": "before"}`, "map[said:before]", 0},
+		"Alone": {"What nobody else of the host writes it replaces.", func(*env.Env, string) {},
+			`{"said": "before"}`, "map[observedGeneration:1]", 1},
 		"Composite": {"Of another composite's status it has its hands off.", func(e *env.Env, set string) {
 			e.DefineReady(env.Composite, "-other-"+set, "generateSelector: true", e.Parent("things", set), some("children", "{said: parent.spec.say}"))
 		}, `{}`, "map[observedGeneration:1 said:this]", 1},
@@ -86,7 +86,7 @@ func TestStatusWrites(t *testing.T) {
 	e := env.NewRunning(t)
 	const returned = `({children: [], ...(spec.say ? {status: {said: spec.say}} : {})})`
 	cases := map[string]struct{ hook, want string }{
-		"Always":       {returned, "map[said:before]"},
+		"Always":       {returned, "map[observedGeneration:1]"},
 		"WhenReturned": {returned, "map[said:before]"},
 		"Never":        {`({children: [], status: {said: "mine"}})`, "map[said:before]"},
 	}
