@@ -79,12 +79,12 @@ func (g *Registry) sharers(own string, parent *unstructured.Unstructured, part s
 }
 
 // mayWrite reports whether the definition writes a part of its parents. Composites and maps write a status whatever their hooks answer. A
-// decorator writes what its hook returns: that is known once it has.
+// decorator writes what its hook returns: that is known once it has, or once all parents have been synced.
 func (r *Reconciler) mayWrite(source *parentSource, part string) bool {
 	if part == parentStatus && !r.config.StatusWithObject {
 		return source.HasStatus
 	}
-	return r.detector.own.hasWritten(part)
+	return r.detector.own.hasWritten(part) || part == parentStatus && !r.states.hasSwept()
 }
 
 // makers returns the names of the definitions that have owner for a parent and claim its child.

@@ -152,6 +152,13 @@ func (s *syncStates) drop(key controller.Key) {
 	}
 }
 
+// hasSwept reports whether all parents have been synced since the start.
+func (s *syncStates) hasSwept() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.beganAt.IsZero() && !s.sweep
+}
+
 // done notes that a parent is not pending, and reports whether that ends the sweep over all of them.
 func (s *syncStates) done(key controller.Key) (swept bool) {
 	delete(s.pending, key)

@@ -56,7 +56,7 @@ func uids(e *env.Env) []string {
 	e.T.Helper()
 	var all []string
 	for name, object := range e.List(env.ConfigMaps, "") {
-		if name != "hooks" && name != "kube-root-ca.crt" && name != "libretto-finalizers" {
+		if name != "hooks" && name != "kube-root-ca.crt" && !strings.HasPrefix(name, "libretto-finalizers") {
 			all = append(all, string(object.GetUID()))
 		}
 	}
