@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -54,6 +55,8 @@ func report(encoded string, addresses []string) {
 		"connect": dials("tcp", addresses[0]),
 		"send":    dials("udp", addresses[1]),
 		"signal":  syscall.Kill(parent, 0),
+		"stop":    stops(),
+		"preempt": unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGURG),
 		"owner":   second(unix.FcntlInt(2, unix.F_SETOWN, parent)),
 		"SIGKILL": second(unix.FcntlInt(2, unix.F_SETSIG, int(unix.SIGKILL))),
 		"O_ASYNC": second(unix.FcntlInt(2, unix.F_SETFL, unix.O_ASYNC)),
@@ -88,6 +91,28 @@ func makes(path string) error {
 		return err
 	}
 	return os.Remove(path)
+}
+
+// stops returns why this process can't stop itself. It asks for a thread that there is not, so that it goes on if it can.
+func stops() error {
+	const noThread = 1<<22 + 1
+	for _, signal := range []syscall.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} {
+		for _, err := range []error{
+			unix.Kill(noThread, signal), unix.Tgkill(os.Getpid(), noThread, signal),
+			sends(unix.SYS_TKILL, noThread, uintptr(signal)), sends(unix.SYS_RT_SIGQUEUEINFO, noThread, uintptr(signal)),
+		} {
+			if err != unix.EPERM {
+				return nil
+			}
+		}
+	}
+	return unix.EPERM
+}
+
+func sends(number, to, signal uintptr) error {
+	var info unix.Siginfo
+	_, _, errno := unix.Syscall(number, to, signal, uintptr(unsafe.Pointer(&info)))
+	return errno
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -174,7 +199,7 @@ func TestApply(t *testing.T) {
 				t.Skip("there is nothing to try without seccomp here")
 			}
 			for _, what := range []string{
-				"read", "list", "write", "make", "pipe", "exec", "connect", "send", "signal", "owner", "SIGKILL", "O_ASYNC",
+				"read", "list", "write", "make", "pipe", "exec", "connect", "send", "signal", "stop", "owner", "SIGKILL", "O_ASYNC",
 				"share", "stack", "freeze", "raise", "exceed",
 			} {
 				if what == "raise" && user == nil && os.Getuid() == 0 {
@@ -186,6 +211,9 @@ func TestApply(t *testing.T) {
 			}
 			if why := f.Tried["budget"]; why != "" {
 				t.Errorf("its memory can't be bounded: %s", why)
+			}
+			if why := f.Tried["preempt"]; why != "" {
+				t.Errorf("the runtime can't preempt goroutines: %s", why)
 			}
 		})
 	}

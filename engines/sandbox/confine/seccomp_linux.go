@@ -80,7 +80,7 @@ func filterProgram() []unix.SockFilter {
 	}
 	p = append(p, rule(unix.SYS_CLONE3, ret(retENOSYS))...)
 	for _, r := range [][]unix.SockFilter{
-		allowThreads(), allowEqual(unix.SYS_PRLIMIT64, 0, 0), allowEqual(unix.SYS_TGKILL, 0, uint32(unix.Getpid())),
+		allowThreads(), allowEqual(unix.SYS_PRLIMIT64, 0, 0), allowPreemption(),
 		allowEqual(unix.SYS_FCNTL, 1, descriptorCommands...), allowPrivateMemory(), allowWritable(),
 	} {
 		p = append(p, r...)
@@ -94,14 +94,25 @@ func filterProgram() []unix.SockFilter {
 var descriptorCommands = []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL}
 
 // allowEqual allows a call whose argument with that index is one of these values. The first argument of
-// prlimit64 and tgkill is a process, for which zero and its own ID mean the caller. The Go runtime sends
-// signals to itself for preemption.
+// prlimit64 is a process, for which zero means the caller.
 func allowEqual(number, argument uint32, values ...uint32) []unix.SockFilter {
 	decide := []unix.SockFilter{loadArgument(argument)}
 	for _, value := range values {
 		decide = append(decide, skipUnlessEqual(value, 1), ret(retAllow))
 	}
 	return rule(number, append(decide, ret(retEPERM))...)
+}
+
+// allowPreemption allows tgkill for the signal that the Go runtime sends to its own threads. With others, such as
+// SIGSTOP, a worker could keep its slot without using up its time.
+func allowPreemption() []unix.SockFilter {
+	return rule(unix.SYS_TGKILL,
+		loadArgument(0),
+		skipUnlessEqual(uint32(unix.Getpid()), 3),
+		loadArgument(2),
+		skipUnlessEqual(uint32(unix.SIGURG), 1), ret(retAllow),
+		ret(retEPERM),
+	)
 }
 
 // allowThreads allows clone for threads of this process in its own namespaces.
