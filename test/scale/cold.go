@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/quota"
 	"github.com/libretto-k8s/libretto/test/steps"
 )
 
@@ -112,7 +113,7 @@ type coldScene struct {
 	subject subject
 	log     string // Of the host, once it has ended.
 	cluster *cluster.Cluster
-	quota   *quota // nil without a limit.
+	quota   *quota.Quota // nil without a limit.
 	host    *host
 }
 
@@ -164,10 +165,10 @@ func (c *coldScene) run(ctx context.Context) (m coldMeasurement, err error) {
 	}
 	s := c.subject
 	if cpus := c.options.cold.cpus; cpus > 0 {
-		if c.quota, err = newQuota(cpus); err != nil {
-			return m, err
+		if c.quota, err = quota.New(cpus); err != nil {
+			return m, fmt.Errorf("-cpus: %w", err)
 		}
-		s.args = c.quota.inside(s.args)
+		s.args = c.quota.Inside(s.args)
 	}
 	began := time.Now()
 	if c.host, err = launchHost(s, c.cluster.Kubeconfig, filepath.Join(c.cluster.Dir, "host.log")); err != nil {
@@ -182,7 +183,7 @@ func (c *coldScene) run(ctx context.Context) (m coldMeasurement, err error) {
 		return m, err
 	}
 	m.setTimes(done.times(), began, lifted, c.options.cold.definitions)
-	if err := c.quota.lift(); err != nil { // The metrics are many.
+	if err := c.quota.Lift(); err != nil { // The metrics are many.
 		return m, err
 	}
 	return m, m.readMetrics(ctx, c.host)
@@ -200,7 +201,7 @@ func (c *coldScene) wait(ctx context.Context, done *tenants, began time.Time) (l
 		}
 		if c.quota != nil && lifted.IsZero() && took > c.options.cold.liftAfter {
 			lifted = time.Now()
-			return false, c.quota.lift()
+			return false, c.quota.Lift()
 		}
 		return false, nil
 	})
@@ -214,7 +215,7 @@ func (c *coldScene) close() error {
 		errs = append(errs, c.host.stop())
 	}
 	if c.quota != nil {
-		errs = append(errs, c.quota.remove())
+		errs = append(errs, c.quota.Remove())
 	}
 	if c.cluster != nil {
 		errs = append(errs, c.cluster.Stop())
