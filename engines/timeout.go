@@ -26,11 +26,15 @@ func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	}
 }
 
-// TimeoutOf returns the limit that WithTimeout has set, and the context without it, which ends when the caller gives up. The limit of any other
-// context is zero.
+// TimeoutOf returns the limit that WithTimeout has set, or what is left of a budget if that is less, and the context without it, which ends
+// when the caller gives up. The limit of any other context is zero.
 func TimeoutOf(ctx context.Context) (unlimited context.Context, limit time.Duration) {
-	if t, ok := ctx.Value(timeoutKey{}).(*timeout); ok {
-		return t.outer, t.limit
+	t, ok := ctx.Value(timeoutKey{}).(*timeout)
+	if !ok {
+		return ctx, 0
 	}
-	return ctx, 0
+	if b := budgetOf(ctx); b != nil {
+		return t.outer, min(t.limit, b.rest())
+	}
+	return t.outer, t.limit
 }

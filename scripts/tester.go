@@ -94,7 +94,7 @@ func IsTest(file string) bool {
 }
 
 const (
-	// testTimeout is how long all tests of a text may take together.
+	// testTimeout is how long all tests of a text may take together: see engines.WithBudget.
 	testTimeout = 30 * time.Second
 	// testGrace is how much longer a Tester may take to return. It is left behind then.
 	testGrace = time.Second

@@ -126,7 +126,7 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, errTestsLate)
+	ctx, cancel := engines.WithBudget(ctx, testTimeout, errTestsLate)
 	defer cancel()
 	done := make(chan outcome, 1)
 	go func() {

@@ -44,6 +44,10 @@ func (f *fakeTester) Test(ctx context.Context, text scripts.TestedText) (scripts
 	case words == "starved" && f.runs.Load() == 1:
 		<-ctx.Done()
 		return scripts.TestReport{}, errors.New("the workers were busy")
+	case words == "waiting": // For a worker.
+		resume := engines.PauseBudget(ctx)
+		<-time.After(5 * time.Minute)
+		resume()
 	case words == "endless":
 		<-ctx.Done()
 		return scripts.TestReport{}, context.Cause(ctx)
@@ -184,6 +188,11 @@ func TestTestsOfScripts(t *testing.T) {
 			reason: "tests end after 30 seconds, and are not run again without an edit",
 			spec:   kept("", "one"), steps: []step{both("1", "endless"), wait(31 * time.Second), wait(time.Hour)},
 			want: want{Message: "ConfigMap a/one: the tests did not end within 30s", Runs: 1},
+		},
+		"Waiting": {
+			reason: "what they wait for a worker is not their time",
+			spec:   kept("", "one"), steps: []step{both("1", "waiting"), wait(6 * time.Minute)},
+			want: want{Text: "1", Tested: passed, Runs: 1},
 		},
 		"Newer": {
 			reason: "a newer text ends the tests of the one before, and wins",

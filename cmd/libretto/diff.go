@@ -86,7 +86,7 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 	f.IntVar(&o.maxParents, "max-parents", 0, "only so many parents of each definition, the first by namespace and name; 0 means all")
 	f.BoolVar(&o.allowDeletes, "allow-deletes", false, "let the exit code be 0 if objects would be deleted or recreated")
 	f.StringVarP(&o.output, "output", "o", o.output, "text, json, or markdown for a pull request")
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")
 }
 
 // query returns which parents are asked for.

@@ -33,7 +33,7 @@ func newDefinitionOptions() definitionOptions {
 
 func (o *definitionOptions) addTo(f *pflag.FlagSet) {
 	o.cluster.addConnection(f)
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all; 0 means no limit")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock; 0 means no limit")
 }
 
 // addHostNamespace adds the flag of commands that read the archive.

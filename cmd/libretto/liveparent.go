@@ -73,7 +73,7 @@ func (o *parentOptions) addTo(c *cobra.Command) {
 	o.host.addTo(c)
 	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the parent (default that of the kubeconfig's context)")
 	o.cluster.addConnection(f)
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")
 }
 
 // liveParent is a parent of a cluster, and how to read what is about it.

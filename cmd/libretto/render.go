@@ -100,7 +100,7 @@ func (o *renderOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.now, "now", o.now, "the time of the first pass, like 2026-01-01T00:00:00Z; each further pass is a second later (default the present)")
 	f.StringArrayVar(&o.answers, "answer", nil, "HOOK=FILE: the answer of a hook, as YAML or JSON, in place of its webhook or script")
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")
 }
 
 // runRender renders, and returns an *exitError unless all is well.

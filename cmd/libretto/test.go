@@ -91,7 +91,8 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
 	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(report.Formats, ", ")+" (annotations of a workflow)")
 	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case may take, with --explore ten times as long")
+	f.DurationVar(&o.timeout, "timeout", o.timeout,
+		"how long a case may take, without what scripts wait for a processor; with --explore ten times as long")
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", o.verbose, "show cases that pass, and the lines that their hooks logged")
 	f.BoolVar(&o.failOnEmpty, "fail-on-empty", o.failOnEmpty, "exit with 2 if there are no cases")

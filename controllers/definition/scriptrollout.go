@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -208,7 +209,7 @@ func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, s
 		answer <- health
 		i.changed()
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), previewSync)
+	ctx, cancel := engines.WithBudget(context.Background(), previewSync, context.DeadlineExceeded)
 	defer cancel()
 	if r.config.Previewer.Fails(ctx, PreviewSubject{
 		Plan: i.plan, Scripts: i.hooks.previewable(i.plan, stable), Revision: stable.ID, ProgramsOf: i.hooks.scriptsBeside(stable),

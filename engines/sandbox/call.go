@@ -82,7 +82,7 @@ func (w *process) ask(
 	}
 	w.stderr.reset()
 	deadline := w.killAtDeadline(limit+w.grace, reasonDeadline)
-	defer deadline.Stop()
+	defer func() { engines.SpendBudget(ctx, deadline.Stop()) }()
 	if !w.send(frame) {
 		w.kill(reasonCrash)
 		return protocol.Answer{}, inconclusive, errNotSent

@@ -31,6 +31,7 @@ func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer,
 	if ctx.Err() != nil {
 		return protocol.Answer{}, engines.Ended(ctx)
 	}
+	defer engines.PauseBudget(ctx)()
 	f, finish, refused := p.admit(ctx, prog, t)
 	if refused != nil {
 		p.config.Metrics.observeCall(prog.engine, "parked", 0)

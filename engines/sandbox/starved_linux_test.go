@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/test/quota"
 )
 
 // stopWorkers stops the processes, as a machine does that has no time for them, and returns a function that has them go on.
@@ -34,7 +31,7 @@ func stopWorkers(t *testing.T, pids []int) (resume func()) {
 }
 
 // TestStoppedWorker has a worker stopped in a call for several times as long as the call may take. It must answer when it goes on: the worker
-// is not killed, and nothing is charged.
+// is not killed, and nothing is charged. Nor is it the time that several calls have together.
 func TestStoppedWorker(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1, Grace: 50 * time.Millisecond, Metrics: sandbox.NewMetrics(registry)})
@@ -45,7 +42,9 @@ func TestStoppedWorker(t *testing.T) {
 	eventually(t, "the spare is there", func() bool { return len(workers()) == 2 })
 	const limit = 2 * time.Second
 	ended := make(chan error, 1)
-	ctx, cancel := engines.WithTimeout(t.Context(), limit)
+	all, end := engines.WithBudget(t.Context(), limit, errors.New("all of its time is used up"))
+	defer end()
+	ctx, cancel := engines.WithTimeout(all, limit)
 	defer cancel()
 	began := time.Now()
 	go func() {
@@ -62,8 +61,8 @@ func TestStoppedWorker(t *testing.T) {
 	<-again.Done()
 	done()
 	resume()
-	if err := <-ended; err != nil {
-		t.Errorf("after %v: %v, want an answer", time.Since(began), err)
+	if err := <-ended; err != nil || all.Err() != nil {
+		t.Errorf("after %v: %v and %v, want an answer", time.Since(began), err, context.Cause(all))
 	}
 	if got := figures(t, registry, "libretto_script_worker_ends_total", "reason"); got["deadline"] > 0 {
 		t.Errorf("workers ended: %v, want none at a deadline", got)
@@ -88,7 +87,25 @@ func TestSleepingWorker(t *testing.T) {
 	}
 }
 
-// TestScarceProcessor runs workers in a control group with a twentieth of a processor: loads and calls that take a fraction of their time
+// TestBudgetOfCalls has calls that compute without end, each of which might take longer than all may together.
+func TestBudgetOfCalls(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 1})
+	loop := compiled(t, pool, `export function sync() { for (;;); }`)
+	errUsedUp := errors.New("all of its time is used up")
+	ctx, cancel := engines.WithBudget(t.Context(), 300*time.Millisecond, errUsedUp)
+	defer cancel()
+	began := time.Now()
+	for n := 0; ctx.Err() == nil && n < 10; n++ {
+		call, done := engines.WithTimeout(ctx, time.Minute)
+		_, _ = loop.Run(call, request(nil))
+		done()
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, errUsedUp) || time.Since(began) > 30*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), cause)
+	}
+}
+
+// TestScarceProcessor runs workers with a twentieth of a processor: loads and calls that take a fraction of their time
 // there must succeed, though they take longer by the wall, and a loop must still be ended.
 func TestScarceProcessor(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -103,7 +120,7 @@ func TestScarceProcessor(t *testing.T) {
 	eventually(t, "all workers are there", func() bool { return len(workers()) == 3 })
 	release()
 	group.Wait()
-	throttle(t, workers(), 5_000)
+	throttle(t, workers(), 0.05)
 	limit := 300 * time.Millisecond
 	for n := range 4 {
 		group.Go(func() {
@@ -130,29 +147,18 @@ func TestScarceProcessor(t *testing.T) {
 	}
 }
 
-// throttle has the processes share so many microseconds of a processor in each tenth of a second until the test ends. It skips the test where
-// control groups can't be had.
-func throttle(t *testing.T, pids []int, quota int) {
+// throttle has the processes share that part of a processor until the test ends.
+func throttle(t *testing.T, pids []int, cpus float64) {
 	t.Helper()
-	group := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("libretto-test-%d-%d", os.Getpid(), time.Now().UnixNano()))
-	set := func(folder, file, text string) {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil && !t.Skipped() {
-			t.Skipf("there are no control groups for processors that this test may use: %v", err)
-		}
-	}
-	if err := os.Mkdir(group, 0o700); err != nil {
-		t.Skipf("there are no control groups for processors that this test may use: %v", err)
-	}
+	q := quota.NewAnywhere(cpus)
 	t.Cleanup(func() {
-		text, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
-		for _, pid := range strings.Fields(string(text)) { // They go back, so that they end soon.
-			_ = os.WriteFile("/sys/fs/cgroup/cpu/cgroup.procs", []byte(pid), 0o600)
+		if err := q.Remove(); err != nil {
+			t.Error(err)
 		}
-		eventually(t, "the group is removed", func() bool { return os.Remove(group) == nil })
 	})
-	set(group, "cpu.cfs_period_us", "100000")
-	set(group, "cpu.cfs_quota_us", strconv.Itoa(quota))
 	for _, pid := range pids {
-		set(group, "cgroup.procs", strconv.Itoa(pid))
+		if err := q.Add(pid); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

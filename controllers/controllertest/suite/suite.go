@@ -36,7 +36,7 @@ type Options struct {
 	Update bool
 	// ShowSecrets leaves the values of Secrets in results.
 	ShowSecrets bool
-	// Timeout is how long a case may take.
+	// Timeout is how long a case may take: see engines.WithBudget.
 	Timeout time.Duration
 	// RunFunctions runs those of a file's tests of functions that Run selects. It may be called by several goroutines at once. Nil means
 	// that the files are left out with a warning.
@@ -241,17 +241,16 @@ func (r *runner) run(ctx context.Context, j job) controllertest.Result {
 		return result
 	}
 	start := time.Now()
-	inTime, cancel := context.WithTimeout(ctx, r.Timeout)
+	late := fmt.Errorf("it took longer than %s, which is what a case may take (--timeout)", r.Timeout)
+	inTime, cancel := engines.WithBudget(ctx, r.Timeout, late)
 	defer cancel()
 	result = r.RunCase(inTime, r.Engines, j.test.ControllerTest, c, subject)
 	if result.Duration == 0 {
 		result.Duration = time.Since(start)
 	}
-	if errors.Is(inTime.Err(), context.DeadlineExceeded) && result.Outcome != controllertest.Passed {
+	if errors.Is(context.Cause(inTime), late) && result.Outcome != controllertest.Passed {
 		result.Outcome = controllertest.Failed
-		result.Failures = []controllertest.Failure{{
-			Location: c.Location, Message: fmt.Sprintf("it took longer than %s, which is what a case may take (--timeout)", r.Timeout),
-		}}
+		result.Failures = []controllertest.Failure{{Location: c.Location, Message: late.Error()}}
 	}
 	return result
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -282,6 +283,21 @@ func TestTimeout(t *testing.T) {
 	if r := results[0]; r.Outcome != controllertest.Failed || len(r.Failures) != 1 || r.Failures[0].Message != want {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestWaitingCase checks that a case may wait for a worker for longer than it may take.
+func TestWaitingCase(t *testing.T) {
+	place(t, map[string]string{"a.yaml": decorator, "a_test.yaml": header + pod + "cases: [{name: a}]\n"})
+	synctest.Test(t, func(t *testing.T) {
+		e := &fakeEngine{run: func(ctx context.Context, _ engines.Call) (engines.Response, error) {
+			defer engines.PauseBudget(ctx)()
+			time.Sleep(time.Hour)
+			return engines.Response{Body: map[string]any{}}, nil
+		}}
+		if got, _, _ := run(t, e, Options{Parallel: 1, Timeout: time.Second}); !cmp.Equal(got, []string{"passed a_test.yaml: a"}) {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 // TestStopped checks that the error of a context ends a run, whose results are then not complete.

@@ -73,12 +73,20 @@ func Start(pid int, limit, outer time.Duration, over func(End)) *Limit {
 	return l
 }
 
-// Stop ends the limit. After it, over is not called, and not under way.
-func (l *Limit) Stop() {
+// Stop ends the limit, and returns about how much time of its own the process has had. After it, over is not called, and not under way.
+func (l *Limit) Stop() (own time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.done {
+		return l.usage.own
+	}
 	l.done = true
 	l.timer.Stop()
+	own = time.Since(l.at) // Since the last look. Whether it slept then is not worth one.
+	if computed, measured := processorTime(l.pid); measured && l.measured {
+		own = min(own, computed-l.computed)
+	}
+	return l.usage.own + own
 }
 
 // next returns when to look again: no time of its own passes faster than the wall's.
