@@ -17,9 +17,9 @@ import (
 // cold is a start of a host: definitions, each in a trust domain of its own, load their hooks one after another, all definitions at once.
 type cold struct {
 	domains int
-	// pause is what the host takes from one load of a definition to the next one.
+	// pause is what the host computes from one load of a definition to the next one.
 	pause time.Duration
-	// calls is how many calls each definition then makes, each callPause after the one before.
+	// calls is how many calls each definition then makes, one each callPause.
 	calls     int
 	callPause time.Duration
 }
@@ -53,14 +53,19 @@ func (c cold) definition(ctx context.Context, engine engines.Engine, domain stri
 	var program engines.Program
 	for i, hook := range coldHooks {
 		if source.Hook, source.More = hook, i < len(coldHooks)-1; i > 0 {
-			time.Sleep(c.pause)
+			compute(c.pause)
 		}
 		if program, err = c.load(ctx, engine, source); err != nil {
 			return err
 		}
 	}
+	if c.calls == 0 {
+		return nil
+	}
+	due := time.NewTicker(c.callPause)
+	defer due.Stop()
 	for range c.calls {
-		time.Sleep(c.callPause)
+		<-due.C
 		call := request(domain)
 		call.Owner = domain
 		if _, err := program.Run(ctx, call); err != nil && engines.KindOf(err) != engines.Timeout {
@@ -68,6 +73,12 @@ func (c cold) definition(ctx context.Context, engine engines.Engine, domain stri
 		}
 	}
 	return nil
+}
+
+// compute takes a processor for so long.
+func compute(d time.Duration) {
+	for began := time.Now(); time.Since(began) < d; {
+	}
 }
 
 // load loads a hook within the time that a host has for it, again and again if it must.
