@@ -59,7 +59,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	}
 	in := scriptrollout.Input{
 		Spec: spec, State: state, Unfit: driver.hooks.unfit, Approved: r.isApproved(object, driver),
-		Now: r.config.Environment.Clock.Now(), Since: driver.startedAt,
+		Now: r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Target = string(current.ID)

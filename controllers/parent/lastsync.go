@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,7 @@ type LastSync struct {
 type lastSyncs struct {
 	noted    atomic.Bool
 	mu       sync.Mutex
+	busyAt   time.Time // When a sync last ended because the host had no script worker.
 	byParent map[types.UID]LastSync
 	byKey    map[controller.Key]types.UID
 }
@@ -68,6 +70,12 @@ func (l *lastSyncs) set(key controller.Key, uid types.UID, now LastSync) (change
 	return before != now
 }
 
+func (l *lastSyncs) setBusy(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busyAt = now
+}
+
 func (l *lastSyncs) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,9 +97,20 @@ func (r *Reconciler) NoteSyncs(noted bool) {
 	}
 }
 
-// noteSync notes how a pass ended, if the scripts are rolled out.
+// BusyAt returns when a sync of a parent last ended because the host had no script worker, or zero.
+func (r *Reconciler) BusyAt() time.Time {
+	r.lastSyncs.mu.Lock()
+	defer r.lastSyncs.mu.Unlock()
+	return r.lastSyncs.busyAt
+}
+
+// noteSync notes how a pass ended, if the scripts are rolled out. One for which the host had no worker says nothing of the parent.
 func (p *pass) noteSync(retry controller.Retry, err error) {
 	if !p.lastSyncs.noted.Load() {
+		return
+	}
+	if isBusy(err) {
+		p.lastSyncs.setBusy(p.env.Clock.Now())
 		return
 	}
 	now := LastSync{Revision: p.programs.Revision, Result: ResultSettled}

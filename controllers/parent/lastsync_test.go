@@ -3,8 +3,10 @@ package parent
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -59,5 +61,26 @@ func TestFailsForGood(t *testing.T) {
 		if got := failsForGood(c.retry, c.err); got != c.want {
 			t.Errorf("%s: %t: %s", name, got, c.reason)
 		}
+	}
+}
+
+// TestSyncOfBusyHost checks that a sync for which the host had no worker says nothing of the parent: only when that was is noted.
+func TestSyncOfBusyHost(t *testing.T) {
+	now, changes := time.Unix(1000, 0), 0
+	r := &Reconciler{&shared{
+		config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}, lastSyncs: newLastSyncs(),
+	}}
+	r.NoteSyncs(true)
+	p := &pass{shared: r.shared, key: controller.Key{Name: "p"}, parent: object("p"), programs: Programs{Revision: "B"}}
+	known := LastSync{Revision: "A", Result: ResultUnready, Message: "ConfigMap x is not ready"}
+	r.lastSyncs.set(p.key, p.parent.GetUID(), known)
+	p.noteSync(controller.Waiting, controller.ErrLater)
+	if got := r.lastSyncs.of(p.parent.GetUID()); got.Revision != "B" || !r.BusyAt().IsZero() || changes != 1 {
+		t.Errorf("a sync that is put off for another reason: %+v, busy at %v, %d changes", got, r.BusyAt(), changes)
+	}
+	r.lastSyncs.set(p.key, p.parent.GetUID(), known)
+	p.noteSync(controller.Waiting, busyHost)
+	if got := r.lastSyncs.of(p.parent.GetUID()); got != known || !r.BusyAt().Equal(now) || changes != 1 {
+		t.Errorf("a busy host: %+v, busy at %v, %d changes", got, r.BusyAt(), changes)
 	}
 }

@@ -67,8 +67,9 @@ type Input struct {
 	// Parents are all there are.
 	Parents []Parent
 	Now     time.Time
-	// Since is when this process began to sync parents: what was not done before does not count for the deadline.
-	Since time.Time
+	// Since is when this process began to sync parents, and BusyAt when it last had no script worker for the sync of a parent, or zero: what
+	// was not done before does not count for the deadline.
+	Since, BusyAt time.Time
 }
 
 // Result is what comes next.
@@ -221,7 +222,7 @@ func (d *decision) start() {
 // isStarting reports whether the process has just started, and has not synced all parents yet. No step begins before: it would not be known how
 // they were without the edit. That lasts for the deadline of a step at most, as parents come all the time.
 func (d *decision) isStarting() bool {
-	until := d.Since.Add(d.deadline())
+	until := later(d.Since, d.BusyAt).Add(d.deadline())
 	at := slices.IndexFunc(d.Parents, func(p Parent) bool { return p.Health == Pending })
 	if at < 0 || !d.Now.Before(until) {
 		return false
@@ -399,6 +400,10 @@ func (d *decision) pauseLeft(step, members int) time.Duration {
 // DefaultProgressDeadline is how long a step may take to go well.
 const DefaultProgressDeadline = 600
 
+// busyFor is how long it is told that the host has no script worker: a sync waits for one for half a minute, and is tried again a second
+// later.
+const busyFor = time.Minute
+
 // wait waits until the step goes well, or its deadline.
 func (d *decision) wait(step int, why string) {
 	s := &d.next
@@ -409,16 +414,26 @@ func (d *decision) wait(step int, why string) {
 	if s.PausedAt != nil && step < d.last() { // It went well before its pause.
 		since = s.PausedAt.Add(time.Duration(ptr.Deref(d.Spec.Steps[step-1].PauseSeconds, 0)) * time.Second)
 	}
-	if d.Since.After(since) {
-		since = d.Since
-	}
-	deadline := since.Add(d.deadline())
+	since = later(since, d.Since)
+	deadline := later(since, d.BusyAt).Add(d.deadline())
+	busy := d.BusyAt.Add(busyFor).Sub(d.Now)
 	switch {
 	case !d.Now.Before(deadline):
 		d.fail(fmt.Sprintf("step %d has not gone well within %.0f seconds: %s", step, d.deadline().Seconds(), why))
-	case s.Phase != v1alpha1.ScriptsHeld:
+	case s.Phase == v1alpha1.ScriptsHeld:
+	case busy > 0:
+		d.result.Waiting = why + "; the host has no free script worker, and that time does not count for the deadline"
+		d.result.Since, d.result.After = since, min(busy, deadline.Sub(d.Now))
+	default:
 		d.result.Waiting, d.result.Since, d.result.Deadline, d.result.After = why, since, deadline, deadline.Sub(d.Now)
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // deadline returns how long a step may take to go well.

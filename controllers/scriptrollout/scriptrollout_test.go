@@ -2,6 +2,7 @@ package scriptrollout
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +205,53 @@ func TestNext(t *testing.T) {
 				"Progressing A->B step 1 of 2, 1 parents",
 				"RolledBack A failed B: step 1 has not gone well within 30 seconds: NAME: ConfigMap x is not ready",
 			},
+		},
+		"a busy host": {
+			reason: "The deadline begins anew when the host had no worker to sync a parent: that is told in place of it, and no failure.",
+			world:  newWorld(4, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				w.spec.ProgressDeadlineSeconds = ptr.To(int32(120))
+				w.parents[w.lowest()[0]].unready["B"] = true
+				edit("B")(t, w)
+				began := w.last.Since
+				for range 10 {
+					w.now = w.now.Add(100 * time.Second)
+					w.busyAt = w.now
+					w.settle(t)
+				}
+				if !strings.Contains(w.last.Waiting, "no free script worker") || !w.last.Deadline.IsZero() || w.last.Since != began {
+					t.Errorf("while it is busy: %+v", w.last)
+				}
+				w.now = w.now.Add(w.last.After)
+				w.settle(t)
+				if want := w.busyAt.Add(120 * time.Second); strings.Contains(w.last.Waiting, "worker") || w.last.Deadline != want || w.last.After != want.Sub(w.now) {
+					t.Errorf("a minute later: %+v, want the deadline %v", w.last, want)
+				}
+				w.now = w.now.Add(w.last.After)
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 1 parents",
+				"RolledBack A failed B: step 1 has not gone well within 120 seconds: NAME: ConfigMap x is not ready",
+			},
+		},
+		"a busy host that has just started": {
+			reason: "No step begins before all parents were synced, also if that takes longer than a deadline for want of a worker.",
+			world:  newWorld(4, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				w.spec.ProgressDeadlineSeconds = ptr.To(int32(120))
+				w.restart()
+				w.target = "B"
+				for range 3 {
+					w.now = w.now.Add(100 * time.Second)
+					w.busyAt = w.now
+					if w.decide(); w.state.UpdatedRevision != "" || w.last.After != 120*time.Second {
+						t.Errorf("it has begun: %s, or is not looked at again: %s", w, w.last.After)
+					}
+				}
+				w.settle(t)
+			},
+			want: []string{"Complete A", "Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 2 of 2, 4 parents", "Complete B"},
 		},
 		"unready before": {
 			reason: "A parent whose children were not ready when the step began need not become so, also after a restart.",

@@ -86,7 +86,9 @@ func disturb(random *rand.Rand, w *world) {
 			w.spec.FailurePolicy = []v1alpha1.ScriptFailurePolicy{"", v1alpha1.HoldScripts}[random.IntN(2)]
 		}
 	case 11:
-		w.restart()
+		if w.busyAt = w.now; random.IntN(2) == 0 {
+			w.restart()
+		}
 	case 12:
 		w.letThrough = []string{"", "A", "B", "C"}[random.IntN(4)]
 	case 13:

@@ -32,6 +32,7 @@ type world struct {
 	parents map[string]*box
 	now     time.Time
 	since   time.Time
+	busyAt  time.Time
 	last    Result
 	// letThrough is the revision that took over in place of a preview, because an annotation named it.
 	letThrough string
@@ -81,7 +82,7 @@ func (w *world) parent(name string) Parent {
 func (w *world) input() Input {
 	in := Input{
 		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
-		Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since,
+		Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since, BusyAt: w.busyAt,
 	}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision
