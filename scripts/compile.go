@@ -15,6 +15,8 @@ import (
 const (
 	// compileTimeout is how long the load of a hook may take, of its own time: see engines.WithTimeout.
 	compileTimeout = 10 * time.Second
+	// loadingAfter is when the load of a hook that has time enough has ended, with what it takes to end it.
+	loadingAfter = compileTimeout + time.Second
 	// abandonAfter is when an engine that does not stop is left behind.
 	abandonAfter = 10 * time.Minute
 )

@@ -56,6 +56,8 @@ func (e *fakeEngine) Compile(ctx context.Context, source engines.Source) (engine
 	case text == "starved" && e.compiled.Load() <= 3:
 		<-time.After(time.Second)
 		return nil, &engines.Error{Kind: engines.Busy, Message: "no worker was free"}
+	case text == "queued":
+		<-time.After(time.Minute)
 	case text == "late":
 		<-ctx.Done()
 		return nil, &engines.Error{Kind: engines.Timeout, Location: engines.Location{File: entry, Line: 3}, Message: "late"}

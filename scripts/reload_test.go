@@ -178,7 +178,7 @@ func TestDeafEngine(t *testing.T) {
 		hold := make(chan struct{})
 		defer close(hold)
 		w.engine.deaf = hold
-		w.play(from("one"), sync("deaf"), another)
+		w.play(from("one"), sync("deaf"), another, another) // That it takes long is told before.
 		want := "ConfigMap a/one: sync.fake: did not load within 10s: it is tried again every 1m0s"
 		if diff := cmp.Diff(want, w.tree.State().Message()); diff != "" {
 			t.Errorf("after the deadline: -want, +got:\n%s", diff)
@@ -203,6 +203,25 @@ func TestBusyHost(t *testing.T) {
 		}
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it took %v, want about the three seconds in which there was no worker", took)
+		}
+	})
+}
+
+// TestLongLoad has a host that is so busy that an edit loads for much longer than it may take of its own time: that is told, and is no problem.
+func TestLongLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newEnv(t)
+		w.play(from("one"), sync("1"), changed, sync("queued"))
+		wait(20 * time.Second)(w)
+		synctest.Wait()
+		state := w.tree.State()
+		if w.text() != "1" || !state.Undecided() || time.Since(state.LoadingSince) < 19*time.Second || state.Message() != "" {
+			t.Errorf("after 20 s %q serves, the other one is loading since %v, with the problems %q", w.text(), state.LoadingSince, state.Message())
+		}
+		wait(time.Minute)(w)
+		synctest.Wait()
+		if state := w.tree.State(); w.text() != "queued" || state.Undecided() || state.Message() != "" {
+			t.Errorf("in the end %q serves: %+v", w.text(), state)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,7 +20,7 @@ const (
 	maxListed      = 10   // names in an error
 )
 
-// State is the state of loading a tree. It holds no times and its order is fixed, so that
+// State is the state of loading a tree. It holds no time that changes and its order is fixed, so that
 // equal situations have equal conditions.
 type State struct {
 	// Loaded is the ID of the revision that serves, or empty.
@@ -40,8 +41,10 @@ type State struct {
 	// Warnings are problems of Loaded, which serves nevertheless: a line each, at most
 	// five, sorted, or empty.
 	Warnings string
+	// LoadingSince is since when Desired is being loaded, if that takes so long that the host must be short of processor time, or zero.
 	// Testing is the ID of the revision whose tests run, or empty. What else is known is about what was there before.
-	Testing RevisionID
+	LoadingSince time.Time
+	Testing      RevisionID
 	// Tested is what came of the tests of Loaded, or empty if they were not run.
 	Tested string
 	// Held is why Desired, which loads, does not take over, or empty.
@@ -120,12 +123,15 @@ func (s State) Message() string {
 	return strings.Join(lines, "\n")
 }
 
+// Undecided reports whether it is not known yet whether Desired serves, as it is being loaded or tested.
+func (s State) Undecided() bool { return s.Testing != "" || !s.LoadingSince.IsZero() }
+
 // Equal reports whether both states look the same to users.
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
-		s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing && s.Approved == o.Approved && s.NotArchived == o.NotArchived &&
-		s.Archived == o.Archived && s.NotCompared == o.NotCompared
+		s.LoadingSince.Equal(o.LoadingSince) && s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing &&
+		s.Approved == o.Approved && s.NotArchived == o.NotArchived && s.Archived == o.Archived && s.NotCompared == o.NotCompared
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

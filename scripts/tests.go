@@ -116,7 +116,7 @@ func areTests(problems []Problem) bool {
 // testing returns the state while the tests of a revision run. What is known of earlier texts stays.
 func (t *Tree) testing(id RevisionID) State {
 	state := t.State()
-	state.Desired, state.Testing, state.Held = id, id, "" // Another one was held.
+	state.Desired, state.Testing, state.Held, state.LoadingSince = id, id, "", time.Time{} // Another one was held.
 	return state
 }
 

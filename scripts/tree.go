@@ -275,7 +275,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	if t.hold.candidate.is(content, d.trustDomain) {
 		return t.hold.candidate, nil
 	}
-	r, problems := t.build(ctx, t.spec, d, content)
+	r, problems := t.buildTelling(ctx, d, content)
 	if problems == nil {
 		var finished bool
 		if problems, finished = t.test(ctx, d, r); !finished {
@@ -289,6 +289,25 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 		return nil, problems
 	}
 	return r, nil
+}
+
+// buildTelling is build for what the sources hold. If it lasts longer than all loads may take of their own time, it is told that the host is
+// short of that.
+func (t *Tree) buildTelling(ctx context.Context, d *moduleTree, content fingerprint) (r *Revision, problems []Problem) {
+	done, began := make(chan struct{}), time.Now()
+	go func() {
+		defer close(done)
+		r, problems = t.build(ctx, t.spec, d, content)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Duration(len(t.spec.Hooks)) * loadingAfter):
+		state := t.State()
+		state.Desired, state.LoadingSince, state.Testing, state.Held = content.id(), began, "", ""
+		t.publish(ctx, t.Current(), state)
+		<-done
+	}
+	return r, problems
 }
 
 // build returns the revision of a content, shared or compiled.
@@ -327,7 +346,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 	if same {
 		return true
 	}
-	if len(next.Problems) > 0 && next.Testing == "" {
+	if len(next.Problems) > 0 && !next.Undecided() {
 		t.library.Metrics.failed(t.spec.Definition)
 	}
 	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded.Short(), "desired", next.Desired.Short(),

@@ -243,7 +243,7 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
 		c.Message = "revision " + v.problems.Previewing.Short() + " is previewed before it takes over"
 		return c, true
-	case v.problems.Previewing != "" || v.problems.Testing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
+	case v.problems.Previewing != "" || v.problems.Undecided() || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
 		return c, false // It stays as it is.
 	default:
 		c.Message = "no edit of the scripts is held: revision " + v.problems.Loaded.Short() + " serves"
@@ -265,9 +265,9 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	switch {
 	case state.Held != "":
 		next.HeldRevision = string(state.Desired)
-	case v.noScripts, state.Previewing == "" && state.Testing == "" && state.Loaded != "" && len(state.Problems) == 0:
+	case v.noScripts, state.Previewing == "" && !state.Undecided() && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
-	case state.Testing == "" && len(state.Problems) > 0 && state.Desired != "" && string(state.Desired) != next.HeldRevision:
+	case !state.Undecided() && len(state.Problems) > 0 && state.Desired != "" && string(state.Desired) != next.HeldRevision:
 		next.HeldRevision = "" // The sources hold another text by now.
 	}
 	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {

@@ -289,8 +289,8 @@ func pinMessage(definition *unstructured.Unstructured, state scripts.State, pin,
 	case state.Held != "":
 		desired += ", which is held: " + state.Held
 		then = "once it is corrected or approved"
-	case state.Testing != "", state.Previewing != "":
-		desired += ", which is being tested or previewed"
+	case state.Undecided(), state.Previewing != "":
+		desired += ", which is being loaded, tested or previewed"
 	}
 	return fmt.Sprintf("revision %s serves all parents, as spec.scriptRollout.revision pins it; %s\n%s: %s",
 		serving.Short(), desired, then, unpinCommand(definition))

@@ -100,6 +100,10 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotAccepted", "scripts are loaded once the definition is accepted"
 	case newest.hooks.tree == nil:
 		c.Reason, c.Message = "NoScripts", "no hook is a script"
+	case !state.LoadingSince.IsZero():
+		c.Status, c.Reason = metav1.ConditionUnknown, reasonLoading
+		c.Message = fmt.Sprintf("revision %s has been loading since %s: the host is short of CPU, or of script workers (--script-workers)%s",
+			state.Desired.Short(), state.LoadingSince.UTC().Format(time.RFC3339), fallbackMessage(state))
 	case state.Testing != "":
 		c.Status, c.Reason = metav1.ConditionUnknown, "Testing"
 		c.Message = "the tests of revision " + state.Testing.Short() + " are being run" + fallbackMessage(state)
@@ -110,7 +114,7 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 		c.Status, c.Reason = metav1.ConditionUnknown, "Restoring"
 		c.Message = "revision " + state.Previewing.Short() + " waits for what served before, to be compared with it: " + state.NotRestored
 	case state.Loaded == "" && state.Held == "":
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, reasonLoading, "the scripts are being read"
 	case held != "": // They have loaded. kubectl get shows the reason.
 		c.Reason, c.Message = reasonHeld, held
 	default:
@@ -124,6 +128,9 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 	}
 	return c
 }
+
+// reasonLoading is the reason of the condition ScriptsReady before it is known whether a text loads.
+const reasonLoading = "Loading"
 
 // fallbackMessage returns which scripts serve instead of scripts that don't load.
 func fallbackMessage(state scripts.State) string {
@@ -149,6 +156,10 @@ const reasonScriptResting = "ScriptResting"
 // readyCondition reports whether parents are synced by the present spec.
 func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	problems := v.problems.Message()
+	if !v.problems.LoadingSince.IsZero() { // They are those of another text, which may have been mended.
+		problems = ""
+	}
 	switch {
 	case s.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: "+refusal.Err.Error()
@@ -156,7 +167,7 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
 	case s.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
-		if problems := v.problems.Message(); problems != "" {
+		if problems != "" {
 			c.Message = "no parent is synced before the scripts have loaded: " + problems
 		} else if v.held != "" {
 			c.Message = "no parent is synced: " + v.held
@@ -165,7 +176,7 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		c.Reason = "EarlierSpecServes"
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, with the scripts of that time, until the present one can be",
 			s.running.plan.generation)
-		for _, cause := range []string{errorText(refusal), v.problems.Message(), v.held, v.credentials} {
+		for _, cause := range []string{errorText(refusal), problems, v.held, v.credentials} {
 			if cause != "" {
 				c.Message += "\n" + cause
 			}

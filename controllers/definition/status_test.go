@@ -40,6 +40,12 @@ func TestScriptsCondition(t *testing.T) {
 			newest: withTree,
 			want:   metav1.Condition{Status: "Unknown", Reason: "Loading", Message: "the scripts are being read"},
 		},
+		"LoadingLong": {
+			reason: "A load that waits for a worker is no failure, and is told with what serves meanwhile.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", LoadingSince: time.Unix(0, 0), Problems: []scripts.Problem{problem}},
+			want: metav1.Condition{Status: "Unknown", Reason: "Loading", Message: "revision def has been loading since 1970-01-01T00:00:00Z: " +
+				"the host is short of CPU, or of script workers (--script-workers)\nrevision abc goes on serving"},
+		},
 		"Loaded": {
 			reason: "The revision that serves is reported.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc"},
