@@ -131,7 +131,7 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		defer release()
-		done <- testRecovering(ctx, l.Tester, text)
+		done <- l.testWaiting(ctx, text)
 	}()
 	select {
 	case o := <-done:
@@ -143,6 +143,17 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 		return o
 	case <-time.After(testGrace):
 		return outcome{err: context.Cause(ctx)}
+	}
+}
+
+// testWaiting runs the tests, again while calls get no worker: each has waited for one, and that is no failure of the tests. A host that has
+// none for so long is told.
+func (l *Library) testWaiting(ctx context.Context, text TestedText) outcome {
+	for began := time.Now(); ; {
+		o := testRecovering(ctx, l.Tester, text)
+		if !errors.Is(o.err, engines.ErrNoWorker) || ctx.Err() != nil || time.Since(began) > maxTestWait {
+			return o
+		}
 	}
 }
 

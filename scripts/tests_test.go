@@ -44,6 +44,11 @@ func (f *fakeTester) Test(ctx context.Context, text scripts.TestedText) (scripts
 	case words == "starved" && f.runs.Load() == 1:
 		<-ctx.Done()
 		return scripts.TestReport{}, errors.New("the workers were busy")
+	case words == "no worker" && f.runs.Load() <= 3, words == "never a worker":
+		resume := engines.PauseBudget(ctx)
+		<-time.After(time.Minute)
+		resume()
+		return scripts.TestReport{}, fmt.Errorf("busy: %w", engines.ErrNoWorker)
 	case words == "waiting": // For a worker.
 		resume := engines.PauseBudget(ctx)
 		<-time.After(5 * time.Minute)
@@ -193,6 +198,16 @@ func TestTestsOfScripts(t *testing.T) {
 			reason: "what they wait for a worker is not their time",
 			spec:   kept("", "one"), steps: []step{both("1", "waiting"), wait(6 * time.Minute)},
 			want: want{Text: "1", Tested: passed, Runs: 1},
+		},
+		"NoWorker": {
+			reason: "those for which there is no worker are run again at once, and have not failed",
+			spec:   kept("", "one"), steps: []step{both("1", "no worker"), wait(2 * time.Minute), wait(3 * time.Minute)},
+			want: want{Text: "1", Tested: passed, Runs: 4},
+		},
+		"NeverAWorker": {
+			reason: "if there is none for many minutes, that is told",
+			spec:   kept("", "one"), steps: []step{both("1", "never a worker"), wait(11*time.Minute + time.Second)},
+			want: want{Message: "ConfigMap a/one: the tests could not be run: busy: no worker was free: it is tried again every 1m0s", Runs: 11},
 		},
 		"Newer": {
 			reason: "a newer text ends the tests of the one before, and wins",

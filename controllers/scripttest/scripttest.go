@@ -48,7 +48,7 @@ type Runner struct {
 }
 
 // errNoWorker is why tests could not be run to their end.
-var errNoWorker = errors.New("the script workers were busy with calls")
+var errNoWorker = fmt.Errorf("the script workers were busy with calls: %w", engines.ErrNoWorker)
 
 // Test runs all tests of a text.
 func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.TestReport, error) {
