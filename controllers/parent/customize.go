@@ -10,8 +10,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/jsonvalue"
@@ -124,11 +126,7 @@ func (c *Customize) wrongField(rule map[string]any) string {
 		case "labelSelector", "namespaceSelector":
 			problem = c.wrongSelector(field, value)
 		case "names":
-			problem = wrongKind(field, value, "a list", " of strings")
-			names, _ := value.([]any)
-			for i, name := range names {
-				problem = cmp.Or(problem, wrongKind(fmt.Sprintf("%s[%d]", field, i), name, "a string", ""))
-			}
+			problem = wrongList(field, value, "a string", " of strings")
 		default:
 			if c.RefuseUnknown {
 				problem = unknownRuleField(field)
@@ -141,7 +139,10 @@ func (c *Customize) wrongField(rule map[string]any) string {
 	return ""
 }
 
-const labelsAdvice = ": write {matchLabels: {KEY: VALUE}}"
+const (
+	labelsAdvice      = ": write {matchLabels: {KEY: VALUE}}"
+	expressionsAdvice = ": write [{key: KEY, operator: In, values: [VALUE]}], or with operator NotIn, Exists or DoesNotExist"
+)
 
 func (c *Customize) wrongSelector(path string, value any) string {
 	if problem := wrongKind(path, value, "an object", ""); problem != "" {
@@ -153,11 +154,42 @@ func (c *Customize) wrongSelector(path string, value any) string {
 			return fmt.Sprintf("%s.%s: is no field of a selector, which has matchLabels, matchExpressions%s", path, field, labelsAdvice)
 		}
 	}
-	path += ".matchLabels"
-	problem := wrongKind(path, selector["matchLabels"], "an object", "")
+	problem := wrongKind(path+".matchLabels", selector["matchLabels"], "an object", "")
 	matchLabels := jsonvalue.AsObject(selector["matchLabels"])
 	for _, label := range variant.SortedKeys(matchLabels) {
-		problem = cmp.Or(problem, wrongKind(path+"."+label, matchLabels[label], "a string", ""))
+		problem = cmp.Or(problem, wrongKind(path+".matchLabels."+label, matchLabels[label], "a string", ""))
+	}
+	return cmp.Or(problem, c.wrongExpressions(path+".matchExpressions", selector["matchExpressions"]))
+}
+
+func (c *Customize) wrongExpressions(path string, value any) string {
+	problem := wrongList(path, value, "an object", " of objects")
+	expressions, _ := value.([]any)
+	for i, expression := range expressions {
+		fields, at := jsonvalue.AsObject(expression), fmt.Sprintf("%s[%d].", path, i)
+		for _, field := range variant.SortedKeys(fields) {
+			switch {
+			case field == "key", field == "operator":
+				problem = cmp.Or(problem, wrongKind(at+field, fields[field], "a string", ""))
+			case field == "values":
+				problem = cmp.Or(problem, wrongList(at+field, fields[field], "a string", " of strings"))
+			case c.RefuseUnknown:
+				problem = cmp.Or(problem, at+field+": is no field of an expression, which has key, operator, values")
+			}
+		}
+	}
+	if problem != "" {
+		problem += expressionsAdvice
+	}
+	return problem
+}
+
+// wrongList returns that a value is not null and no list, or that an item of it is not of a kind, or "".
+func wrongList(path string, value any, kind, of string) string {
+	problem := wrongKind(path, value, "a list", of)
+	items, _ := value.([]any)
+	for i, item := range items {
+		problem = cmp.Or(problem, wrongKind(fmt.Sprintf("%s[%d]", path, i), item, kind, ""))
 	}
 	return problem
 }
@@ -211,16 +243,23 @@ func (c *Customize) restrictScope(rule relatedRule, f relatedRuleFields, parent 
 }
 
 // compileSelector compiles a selector if it is given.
-func compileSelector(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
+func compileSelector(selector *labels.Selector, name string, given *metav1.LabelSelector) error {
 	if given == nil {
 		return nil
 	}
 	compiled, err := metav1.LabelSelectorAsSelector(given)
-	if err != nil {
-		return fmt.Errorf("%s: %w", field, err)
+	if err == nil {
+		*selector = compiled
+		return nil
 	}
-	*selector = compiled
-	return nil
+	// Its words have no place. Those of the API server, which takes no more than it, have one.
+	for _, problem := range validation.ValidateLabelSelector(given, validation.LabelSelectorValidationOptions{}, field.NewPath(name)) {
+		if strings.Contains(problem.Field, "matchExpressions") {
+			return fmt.Errorf("%w%s", problem, expressionsAdvice)
+		}
+		return problem
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 func each(names []string) func(func(string, bool) bool) {

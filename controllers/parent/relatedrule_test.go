@@ -27,6 +27,13 @@ func TestWrongRules(t *testing.T) {
 		"plain labels":   {"so it is in a Service", `{"labelSelector": {"app": "a"}}`, false, `labelSelector.app: is no field of a selector, which has matchLabels, matchExpressions: write {matchLabels: {KEY: VALUE}}`},
 		"number":         {"labels are strings", `{"labelSelector": {"matchLabels": {"app": 1}}}`, false, `labelSelector.matchLabels.app: must be a string, but is a number`},
 		"list of labels": {"it is an object", `{"namespaceSelector": {"matchLabels": ["a"]}}`, true, `namespaceSelector.matchLabels: must be an object, but is a list`},
+		"one expression": {"it is a list", `{"labelSelector": {"matchExpressions": {"key": "a"}}}`, true, `labelSelector.matchExpressions: must be a list of objects, but is an object` + expressionsAdvice},
+		"kubectl's":      {"the syntax of kubectl -l", `{"labelSelector": {"matchExpressions": ["a in (b)"]}}`, true, `labelSelector.matchExpressions[0]: must be an object, but is a string` + expressionsAdvice},
+		"one value":      {"also for Exists", `{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]}}`, true, `labelSelector.matchExpressions[0].values: must be a list of strings, but is a string` + expressionsAdvice},
+		"value":          {"a letter is missing", `{"labelSelector": {"matchExpressions": [{"key": "a", "value": ["b"]}]}}`, false, `labelSelector.matchExpressions[0].value: is no field of an expression, which has key, operator, values` + expressionsAdvice},
+		"operator":       {"the words of Kubernetes have no index", `{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Equals", "values": ["b"]}]}}`, true, `labelSelector.matchExpressions[0].operator: Invalid value: "Equals": not a valid selector operator` + expressionsAdvice},
+		"no values":      {"they are needed", `{"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}`, true, "namespaceSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'" + expressionsAdvice},
+		"label":          {"the words of Kubernetes have no label", `{"labelSelector": {"matchLabels": {"a": "b c"}}}`, true, `labelSelector.matchLabels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
 		"ignored":        {"webhooks may have further fields", `{"apiVersion": "v1", "resource": "gadgets", "selector": {}, "names": null}`, true, ""},
 	}
 	for name, c := range cases {
