@@ -23,9 +23,17 @@ var (
 	noKey       = regexp.MustCompile(`^no such key: (.*)$`)
 	noWay       = regexp.MustCompile(`^Syntax error: (?:no viable alternative at|extraneous|mismatched) input (.*)$`)
 	plainField  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	noToken     = regexp.MustCompile(`^Syntax error: token recognition error at: '(=+) *'`)
 	withClock   = []string{"now", "timestamp.now", "today"}
 	anotherType = "convert one of them, as in string(x), int(x) or double(x)"
 )
+
+// foreignWords are operators and functions of other languages, in small letters, with what CEL has.
+var foreignWords = map[string]string{
+	"and": "&&", "or": "||", "not": "!", "if": "x ? y : z", "upper": "upperAscii()", "toupper": "upperAscii()", "touppercase": "upperAscii()",
+	"lower": "lowerAscii()", "tolower": "lowerAscii()", "tolowercase": "lowerAscii()", "length": "size()", "len": "size()",
+	"includes": "contains()", "tostring": "string(x)", "str": "string(x)", "parseint": "int(x)", "number": "int(x)",
+}
 
 // advised returns the message of a failure with what to do. cel-go says neither which operator met values of wrong types, nor how a field
 // is read that may be missing, nor of which map a key is missing: the names of the request are looked at.
@@ -77,15 +85,18 @@ func (x *expression) functionOf(err error) string {
 	return name
 }
 
-// explain adds to a message of CEL how to correct the expression.
-func (c *compilation) explain(message string) string {
+// explain adds to a message of CEL how to correct the expression. called reports whether what it is about is called.
+func (c *compilation) explain(message string, called bool) string {
 	message = strings.ReplaceAll(message, " (in container '')", "")
 	message, _, _ = strings.Cut(message, " expecting {")
 	if found := noOverload.FindStringSubmatch(message); found != nil {
 		return message + cmp.Or(overloadAdvice(found[1], found[2]), c.overloadsOf(found[1]))
 	}
 	if found := noWay.FindStringSubmatch(message); found != nil {
-		return fmt.Sprintf("Syntax error at %s: the expression is not complete, or a quote or a bracket is missing", found[1])
+		return syntaxAdvice(found[1])
+	}
+	if found := noToken.FindStringSubmatch(message); found != nil {
+		return fmt.Sprintf("Syntax error at '%s': values are compared with == and !=, and nothing is assigned", found[1])
 	}
 	found := undeclared.FindStringSubmatch(message)
 	switch {
@@ -99,13 +110,28 @@ func (c *compilation) explain(message string) string {
 		return message + ": expressions have no clock"
 	}
 	meant := cmp.Or(spelling.Meant(found[1], slices.Concat(c.fields, c.functions())), spelling.List(c.functionsBelow(found[1])))
-	if meant == "" && len(c.problems) == 0 && len(c.fields) > 0 { // Once is enough.
-		meant = "the request has " + strings.Join(c.fields, ", ")
+	switch foreign := foreignWords[strings.ToLower(found[1])]; {
+	case meant != "":
+	case foreign != "":
+		meant = "write " + foreign
+	case called:
+		meant = "there is no such function"
+	case len(c.problems) == 0 && len(c.fields) > 0: // Once is enough.
+		meant = "requests have, by the kind of definition, " + strings.Join(c.fields, ", ")
 	}
 	if meant == "" {
 		return message
 	}
 	return message + ": " + meant
+}
+
+// syntaxAdvice returns the message about what the parser did not expect, in quotes and with what it did.
+func syntaxAdvice(at string) string {
+	at, _, _ = strings.Cut(at, " expecting ")
+	if foreign := foreignWords[strings.Trim(at, "'")]; foreign != "" {
+		return fmt.Sprintf("Syntax error at %s: write %s", at, foreign)
+	}
+	return fmt.Sprintf("Syntax error at %s: the expression is not complete, or a quote or a bracket is missing", at)
 }
 
 // functionsBelow returns the names of the functions that begin with a name and a dot.

@@ -28,7 +28,8 @@ func (c *compilation) compile(code sourceText) *expression {
 	ast, issues := c.env.Compile(code.String())
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			c.addError(code.locate(e.Location), c.explain(e.Message))
+			at := code.offset(e.Location)
+			c.addError(code.at(at), c.explain(e.Message, at >= 0 && at < len(code.runes) && code.runes[at] == '('))
 		}
 		return nil
 	}

@@ -30,8 +30,13 @@ func TestMessages(t *testing.T) {
 		"in a text":         {"how a text is searched", "'a' in 'abc'", "sync.cel:1:5: found no matching overload for '@in' applied to '(string, string)': in looks into a list or a map: a text is searched with x.contains('part')"},
 		"index":             {"how a list is read", "[1]['a']", "sync.cel:1:4: found no matching overload for '_[_]' applied to '(list(int), string)': an element of a list is read by its number, as in x[0]"},
 		"arguments":         {"what the function takes", "'a'.join()", "sync.cel:1:9: found no matching overload for 'join' applied to 'string.()': there are list(string).join(), list(string).join(string)"},
-		"unknown name":      {"what there is", "foo", "sync.cel:1:1: undeclared reference to 'foo': the request has attachments, children, controller, finalizing, object, parameters, parent, related"},
+		"unknown name":      {"what there is", "foo", "sync.cel:1:1: undeclared reference to 'foo': requests have, by the kind of definition, attachments, children, controller, finalizing, object, parameters, parent, related"},
 		"unknown member":    {"what there is", "regex.nope('a')", "sync.cel:1:1: undeclared reference to 'regex': there are regex.extract, regex.extractAll, regex.replace (and 1 more)"},
+		"foreign method":    {"what CEL has for it", "parent.spec.name.toUpper()", "sync.cel:1:25: undeclared reference to 'toUpper': write upperAscii()"},
+		"unknown method":    {"the names of the request would mislead", "parent.spec.name.zigzag()", "sync.cel:1:24: undeclared reference to 'zigzag': there is no such function"},
+		"foreign operator":  {"the parser says: mismatched input 'and' expecting <EOF>", "finalizing and true", "sync.cel:1:12: Syntax error at 'and': write &&"},
+		"three signs":       {"the lexer says: token recognition error", "finalizing === true", "sync.cel:1:14: Syntax error at '=': values are compared with == and !=, and nothing is assigned"},
+		"backticks":         {"the text of JavaScript", "`a`", "sync.cel:1:1: Syntax error at '`a`': the expression is not complete, or a quote or a bracket is missing"},
 		"null or not":       {"the types of both sides", "finalizing ? {'a': 1} : null", "sync.cel:1:12: found no matching overload for '_?_:_' applied to '(bool, map(string, int), null)': both sides of : must have one type: wrap them into dyn() (dyn(x) stands for x of any type)"},
 	}
 	request := map[string]any{"parent": map[string]any{"spec": map[string]any{"name": "a"}}, "children": map[string]any{}, "finalizing": false}

@@ -49,7 +49,10 @@ func (t sourceText) at(index int) engines.Location {
 
 // locate translates a location of CEL: lines from 1 and columns from 0,
 // within the text.
-func (t sourceText) locate(l common.Location) engines.Location {
+func (t sourceText) locate(l common.Location) engines.Location { return t.at(t.offset(l)) }
+
+// offset returns the index of the rune at a location of CEL.
+func (t sourceText) offset(l common.Location) int {
 	index := 0
 	for line := 1; line < l.Line(); line++ {
 		for index < len(t.runes) && t.runes[index] != '\n' {
@@ -57,5 +60,5 @@ func (t sourceText) locate(l common.Location) engines.Location {
 		}
 		index++
 	}
-	return t.at(index + l.Column())
+	return index + l.Column()
 }

@@ -68,7 +68,7 @@ func (d *document) textNode(y *yaml.Node) node {
 	return n
 }
 
-const unclosedHole = "the hole is not closed: no } ends it. Quote the text if there is a ' #' in it, which starts a comment in YAML"
+const unclosedHole = "the hole is not closed: no } ends it. Quote the text if there is a ' #' in it, which starts a comment in YAML, and close each quote and bracket in the hole"
 
 // joined compiles a text that stays one.
 func (d *document) joined(t sourceText) template {

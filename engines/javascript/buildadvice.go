@@ -42,10 +42,21 @@ func (t tree) advised(m api.Message) string {
 		return "await stands outside of a function: a module can't wait: write it into the hook's function, and make that async"
 	case text == "Unexpected end of file":
 		return text + ": a bracket, a quote or a comment that was opened is not closed"
+	case strings.HasSuffix(text, `but found ":"`) && isAfterQuote(m.Location):
+		return text + ": that is JSON, and a script is code: export function sync() { return {...} }"
 	case javaScript && strings.HasSuffix(text, `but found ":"`):
 		return text + ": if it is a type, that is TypeScript: name the file .ts, or leave the type out"
 	}
 	return notSupported.ReplaceAllString(text, " is not supported by scripts")
+}
+
+// isAfterQuote reports whether a quote stands before a place, so that this is about a field of JSON and no type.
+func isAfterQuote(at *api.Location) bool {
+	if at == nil || at.Column > len(at.LineText) {
+		return false
+	}
+	before := strings.TrimRight(at.LineText[:at.Column], " \t")
+	return strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'")
 }
 
 // exportAdvice says which exports a module has, for a name that it does not have. It starts with a colon.

@@ -56,6 +56,7 @@ func TestLoadMessages(t *testing.T) {
 	const hook = "export function sync() {}\n"
 	cases := map[string]struct{ reason, path, text, want string }{
 		"misspelt name":     {"also if nothing uses it", "sync.js", `import { deploymnt } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "deploymnt": did you mean deployment?`},
+		"JSON":              {"the name of a field is no name with a type", "sync.js", `{"children": []}`, `sync.js:1:12: Expected ";" but found ":": that is JSON, and a script is code: export function sync() { return {...} }`},
 		"unused TypeScript": {"TypeScript would drop the import", "sync.ts", "import { CompositeRequest, deployment,\n  servce } from \"libretto\";", `sync.ts:2:3: No matching export in "<libretto>" for import "servce": did you mean service?`},
 		"by the module":     {"it would be undefined, and throw only when it is called", "sync.js", "import * as libretto from \"libretto\";\nexport const f = () => libretto.objectOf();", `sync.js:2:33: No matching export in "<libretto>" for "objectOf": did you mean objectsOf?`},
 		"type as value":     {"types are no values", "sync.js", `import { CompositeRequest } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "CompositeRequest": it is a type: write import type`},
