@@ -79,10 +79,19 @@ func (c Change) wrongType(given, text, path, goType string) string {
 	case strings.HasPrefix(goType, "int"), strings.HasPrefix(goType, "uint"), strings.HasPrefix(goType, "float"):
 		wanted = "a number"
 	}
-	at, value := c.find(func(fields []string, value any) bool {
-		inField := strings.Join(fields, ".") == path || strings.Join(fields[:len(fields)-1], ".") == path // That of a map has no key.
-		return inField && jsonvalue.KindOf(value) == given && (text == "" || fmt.Sprint(value) == text)
+	isMeant := func(value any) bool {
+		return jsonvalue.KindOf(value) == given && (text == "" || fmt.Sprint(value) == text)
+	}
+	at, value := c.find(func(fields []string, value any) bool { // That of a map has no key.
+		return strings.Join(fields[:len(fields)-1], ".") == path && isMeant(value)
 	})
+	if at == "" {
+		at, value = c.find(func(fields []string, value any) bool { return strings.Join(fields, ".") == path && isMeant(value) })
+	}
+	advice := conversions[wanted]
+	if wanted == "a string" && (given == "an object" || given == "a list") {
+		advice = "write JSON.stringify(x), in Jsonnet std.manifestJson(x), or what is in it one level up"
+	}
 	switch public := fielddiff.PublicPath(c.Key.Kind, at); {
 	case at == "":
 		return ""
@@ -91,7 +100,7 @@ func (c Change) wrongType(given, text, path, goType string) string {
 	case public != at:
 		at = "a value in " + public
 	}
-	return fmt.Sprintf("%s must be %s, but is %s: %s", at, wanted, given, conversions[wanted])
+	return fmt.Sprintf("%s must be %s, but is %s: %s", at, wanted, given, advice)
 }
 
 // noQuantity says which value is no quantity.
