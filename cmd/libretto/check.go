@@ -15,7 +15,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // exitError ends the program with an exit code. Without an error nothing is printed.
@@ -128,23 +127,13 @@ func (m *manifestFlags) check(
 		return cannot(err)
 	}
 	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
-		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files" + misspelt(set)))
+		return cannot(errors.New(set.NoDefinition()))
 	}
 	result, err := check.Run(ctx, set, registry)
 	if err != nil {
 		return cannot(err)
 	}
 	return then(set, registry, result)
-}
-
-// misspelt names the first object whose kind is almost that of a definition.
-func misspelt(set *manifest.Set) string {
-	for _, o := range set.Objects {
-		if meant := spelling.Meant(o.GetKind(), []string{"CompositeController", "DecoratorController", "MapController"}); meant != "" {
-			return fmt.Sprintf(": %s: %s %s: %s", o.Location, o.GetKind(), o.GetName(), meant)
-		}
-	}
-	return ""
 }
 
 // collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a

@@ -16,6 +16,9 @@ import (
 // noNumber matches what Go says about a value that is no number.
 var noNumber = regexp.MustCompile(`: strconv\.Parse(?:Int|Uint|Float): parsing ".*": (?:invalid syntax|value out of range)$`)
 
+// noDuration matches what Go says about a value that is no duration.
+var noDuration = regexp.MustCompile(`: time: (?:missing unit in|unknown unit ".*" in|invalid) duration ".*"$`)
+
 // unknownCommand matches what cobra says about a command that there is not, and about an argument of one that takes none.
 var unknownCommand = regexp.MustCompile(`^unknown command (".*") for "(.*)"`)
 
@@ -43,6 +46,7 @@ func explainUnknown(root *cobra.Command, err error) error {
 // explainFlag returns the error of a flag with what to do: the flag that is like an unknown one, or the command that lists them.
 func explainFlag(c *cobra.Command, err error) error {
 	text := noNumber.ReplaceAllString(err.Error(), ": must be a number")
+	text = noDuration.ReplaceAllString(text, ": must be a duration, such as 30s or 5m")
 	if unknown, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })

@@ -49,7 +49,16 @@ func TestMessages(t *testing.T) {
 			"crd.yaml": thingCRD, "definition.yaml": composite + "  hooks: {sync: {script: {engine: JavaScript, inline: 'export const sync = () => ({children: []})'}}}\n"},
 			[]string{"check"}, `there is no resource "things" in "example.com/v1": the version is not served: set served: true in its CustomResourceDefinition`},
 		"unknown letter": {"where the flags are", nil, []string{"test", "-f", "."}, "unknown shorthand flag: 'f' in -f: libretto test --help lists the flags"},
-		"no number":      {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
+		"other group": {"the kind is right", map[string]string{"definition.yaml": strings.Replace(definition, "metacontroller.k8s.io", "metacontroller.io", 1)},
+			[]string{"check"}, "definition.yaml:1:1: CompositeController a: apiVersion is metacontroller.io/v1alpha1, and must be metacontroller.k8s.io/v1alpha1"},
+		"chart of Helm": {"kustomize says: must specify --enable-helm, a flag that there is not", map[string]string{
+			"kustomization.yaml": kustomization + "helmCharts: [{name: x, repo: \"https://example.com\"}]\n", "definition.yaml": definition},
+			[]string{"check"}, "kustomize can't build it: must specify --enable-helm: this command runs no Helm: pipe kustomize build --enable-helm into -f -"},
+		"patch": {"kustomize prints its configuration, and not what a patch is", map[string]string{
+			"kustomization.yaml": kustomization + "patches: [{target: {kind: CompositeController}, patch: \"[{op: add, path: /x, value: 1}]\"}]\n", "definition.yaml": definition},
+			[]string{"check"}, "a patch is a part of the object, or a list of {op, path, value}: in one that begins with [ the names are in quotes"},
+		"no duration": {"Go says: time: missing unit", nil, []string{"render", "--timeout", "5"}, `invalid argument "5" for "--timeout" flag: must be a duration, such as 30s or 5m`},
+		"no number":   {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

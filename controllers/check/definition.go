@@ -136,10 +136,14 @@ func (d *definitionCheck) checkResources() {
 		case err != nil:
 			d.report(Error, definition.ReasonResourceNotFound, rule.Field, "%s: %v", rule.Field, err)
 		case !known:
+			advice := "give it with -f"
+			if elsewhere := d.resources.Elsewhere(rule.APIVersion, rule.Resource); elsewhere != "" {
+				advice += ", or correct apiVersion: " + elsewhere
+			}
 			d.report(Note, reasonUnknownResource, rule.Field,
 				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, "+
-					"and it is taken to be namespaced, with a status: give it with -f",
-				rule.Resource, rule.APIVersion)
+					"and it is taken to be namespaced, with a status: %s",
+				rule.Resource, rule.APIVersion, advice)
 		}
 	}
 }

@@ -95,12 +95,26 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 	if absent := absentFile.FindStringSubmatch(message); absent != nil {
 		message = fmt.Sprintf("there is no file %s: create it, or correct its name", strings.TrimPrefix(absent[1], "./"))
 	}
-	r.fail(at, "kustomize can't build it: %s", message)
+	r.fail(at, "kustomize can't build it: %s%s", builtinConfig.ReplaceAllString(message, ""), kustomizeAdvice(message))
 	return nil
 }
 
 // absentFile matches kustomize's message about a file of a generator that is not there.
 var absentFile = regexp.MustCompile(`evalsymlink failure on '([^']+)' : lstat .*: no such file or directory$`)
+
+// builtinConfig matches the configuration of a builtin plug-in, in several lines, before what is wrong with it.
+var builtinConfig = regexp.MustCompile("(?s)trouble configuring builtin \\w+ with config: `.*`: ")
+
+// kustomizeAdvice returns what to do about a message of kustomize, or "". It begins with a colon.
+func kustomizeAdvice(message string) string {
+	switch {
+	case strings.Contains(message, "must specify --enable-helm"):
+		return ": this command runs no Helm: pipe kustomize build --enable-helm into -f -"
+	case strings.Contains(message, "unable to parse SM or JSON patch"):
+		return ": a patch is a part of the object, or a list of {op, path, value}: in one that begins with [ the names are in quotes"
+	}
+	return ""
+}
 
 // readErrors records what is wrong with the YAML of the files that kustomize has read, at its place, without which kustomize tells of it.
 // It reports whether there is anything.

@@ -16,13 +16,17 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // KnownResources are the built-in resources, and those of the CustomResourceDefinitions among the files.
 type KnownResources struct {
 	known  map[schema.GroupVersionResource]discovery.Resource
 	groups map[string]bool
+	// unserved are versions of CustomResourceDefinitions that are not served.
+	unserved map[schema.GroupVersion]bool
 }
 
 // others are resources of API servers that client-go has no types for.
@@ -45,7 +49,7 @@ var clusterScoped = []string{
 
 // Known returns the resources that are known.
 func (s *Set) Known() *KnownResources {
-	r := &KnownResources{known: map[schema.GroupVersionResource]discovery.Resource{}, groups: map[string]bool{}}
+	r := &KnownResources{known: map[schema.GroupVersionResource]discovery.Resource{}, groups: map[string]bool{}, unserved: map[schema.GroupVersion]bool{}}
 	for kind := range scheme.Scheme.AllKnownTypes() {
 		if kind.Version != "__internal" && !strings.HasSuffix(kind.Kind, "List") && !strings.HasSuffix(kind.Kind, "Options") {
 			plural, _ := meta.UnsafeGuessKindToResource(kind)
@@ -65,6 +69,13 @@ func (s *Set) Known() *KnownResources {
 	for _, crd := range s.CRDs { // Of which no version may be served.
 		group, _, _ := unstructured.NestedString(crd.Unstructured.Object, "spec", "group")
 		r.groups[group] = true
+		versions, _, _ := unstructured.NestedSlice(crd.Unstructured.Object, "spec", "versions")
+		for _, version := range versions {
+			fields := jsonvalue.AsObject(version)
+			if name, _ := fields["name"].(string); fields["served"] == false {
+				r.unserved[schema.GroupVersion{Group: group, Version: name}] = true
+			}
+		}
 	}
 	return r
 }
@@ -91,6 +102,11 @@ func (r *KnownResources) Find(apiVersion, resource string) (found discovery.Reso
 		err = fmt.Errorf("there is no resource %q in %q: %s", resource, apiVersion, r.hint(gv, resource))
 	}
 	return found, known, err
+}
+
+// Elsewhere returns that a resource is in another apiVersion than the one that is named, or "".
+func (r *KnownResources) Elsewhere(apiVersion, resource string) string {
+	return discovery.Hint(apiVersion, resource, maps.Values(r.known))
 }
 
 // FindOrAssume returns a resource, or one that is assumed to exist, so that the rest of a definition can be checked.
@@ -120,13 +136,42 @@ func (r *KnownResources) hint(gv schema.GroupVersion, resource string) string {
 	}
 	slices.Sort(plurals)
 	switch {
-	case len(plurals) == 0:
+	case r.unserved[gv]:
 		return "the version is not served: set served: true in its CustomResourceDefinition, or name another version"
+	case len(plurals) == 0:
+		return "there is no such version: " + r.versions(gv.Group)
 	case len(plurals) > maxHinted:
 		return "is it spelled right, and the lower-case plural?"
 	default:
 		return "there are " + strings.Join(plurals, ", ")
 	}
+}
+
+// versions lists those that a group has.
+func (r *KnownResources) versions(group string) string {
+	var names []string
+	for gvr := range r.known {
+		if gvr.Group == group {
+			names = append(names, gvr.GroupVersion().String())
+		}
+	}
+	return spelling.List(names)
+}
+
+// NoDefinition says that there is no definition among the files, with the first object that was meant to be one.
+func (s *Set) NoDefinition() string {
+	const none = "there is no CompositeController, DecoratorController or MapController among the files: "
+	kinds := []string{"CompositeController", "DecoratorController", "MapController"}
+	for _, o := range s.Objects {
+		meant := spelling.Meant(o.GetKind(), kinds)
+		if slices.Contains(kinds, o.GetKind()) {
+			meant = fmt.Sprintf("apiVersion is %s, and must be %s", o.GetAPIVersion(), v1alpha1.GroupVersion)
+		}
+		if meant != "" {
+			return fmt.Sprintf("%s%s: %s %s: %s", none, o.Location, o.GetKind(), o.GetName(), meant)
+		}
+	}
+	return none + "give one with -f"
 }
 
 // ResourceRule is a rule of a definition that names a resource.

@@ -50,7 +50,7 @@ type Options struct {
 // that something is wrong with the files or the options, and any other that a rendering failed.
 func Render(ctx context.Context, options Options) ([]*Rendering, error) {
 	if len(options.Set.Definitions) == 0 {
-		return nil, inputError("there is no CompositeController, DecoratorController or MapController among the files: give one with -f")
+		return nil, inputError("%s", options.Set.NoDefinition())
 	}
 	options.Warn = once(options.Warn)
 	var all []*Rendering
