@@ -26,9 +26,9 @@ type Options struct {
 	// then tried once more. It is called by several goroutines. If Renew is nil, such a
 	// change fails.
 	Renew func(change Change, live *unstructured.Unstructured) (*Change, error)
-	// MayCreate returns why the object of a recreation could not be created again, or why that is unknown. Then it is not deleted. It is
-	// called by several goroutines. Nil allows everything.
-	MayCreate func(ctx context.Context, change Change) error
+	// MayDelete returns why the object of a deletion or a recreation must not be deleted, or nil. It is called before the request, by
+	// several goroutines. A nil function allows everything.
+	MayDelete func(ctx context.Context, change Change) error
 }
 
 // Execute writes changes and returns an outcome for each, in the order of changes.

@@ -141,7 +141,7 @@ func TestRecreateNeedsRight(t *testing.T) {
 	forbidden := apierrors.NewForbidden(podRule.Resource.GroupResource(), "a", errBoom)
 	outcomes := Execute(t.Context(), client, []Change{
 		about(ActionRecreate, pod, podRule.Resource), about(ActionDelete, other, podRule.Resource),
-	}, Options{MayCreate: func(context.Context, Change) error { return forbidden }})
+	}, Options{MayDelete: func(context.Context, Change) error { return forbidden }})
 	if err := outcomes[0].Err; !errors.Is(err, forbidden) || Classify(err) != FailureInvalid {
 		t.Errorf("the recreation ends with %v, want that it is forbidden", err)
 	}

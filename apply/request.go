@@ -31,14 +31,12 @@ func (e *execution) request(ctx context.Context, c Change) (*unstructured.Unstru
 	case ActionRelease:
 		object, err := e.patch(ctx, r, c, released(c.Observed, c.Owner.UID))
 		return object, unlessGone(err)
-	case ActionRecreate:
-		if e.options.MayCreate != nil {
-			if err := e.options.MayCreate(ctx, c); err != nil {
+	default:
+		if e.options.MayDelete != nil {
+			if err := e.options.MayDelete(ctx, c); err != nil {
 				return nil, err
 			}
 		}
-		return nil, unlessGone(r.Delete(ctx, c.Key.Name, c.deleteOptions()))
-	default:
 		return nil, unlessGone(r.Delete(ctx, c.Key.Name, c.deleteOptions()))
 	}
 }

@@ -16,6 +16,8 @@ type Preview struct {
 	Later bool
 	// Held is why the revision does not take over, or empty.
 	Held string
+	// Untold is set if Held has something that could not be told: the revision is previewed again.
+	Untold bool
 	// Destroys is set if it would delete or recreate a child, though not enough to be held.
 	Destroys bool
 	// Approved is set if the revision takes over without a preview, because it is named.
@@ -144,7 +146,7 @@ func (t *Tree) uncompared(r *Revision, p Preview) Preview {
 
 // publishHeld makes the last good revision serve on, or nothing, while another one is held or can't be previewed yet.
 func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
-	state := State{Desired: id, Held: p.Held}
+	state := State{Desired: id, Held: p.Held, Untold: p.Untold}
 	if p.Later {
 		state.Previewing = id
 	}

@@ -32,15 +32,18 @@ type domainSlot struct {
 	users int           // That have the slot or wait for it.
 }
 
-// NewSlots returns slots for so many runs. Who has waited for longer than wait gets the error late.
+// NewSlots returns slots for so many runs. Who has waited for longer than wait gets the error late, unless wait is zero.
 func NewSlots(runs int, wait time.Duration, late error) *Slots {
 	return &Slots{all: make(chan struct{}, runs), wait: wait, late: late, domains: map[string]*domainSlot{}}
 }
 
 // Acquire waits for a slot. It returns a function that gives the slot back.
 func (s *Slots) Acquire(ctx context.Context, domain string) (release func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.wait, s.late)
-	defer cancel()
+	if s.wait > 0 {
+		bounded, cancel := context.WithTimeoutCause(ctx, s.wait, s.late)
+		defer cancel()
+		ctx = bounded
+	}
 	own := s.join(domain)
 	if err := take(ctx, own.taken); err != nil {
 		s.leave(domain)

@@ -49,6 +49,8 @@ type State struct {
 	Tested string
 	// Held is why Desired, which loads, does not take over, or empty.
 	Held string
+	// Untold is set if Held has something that could not be told, and may be later.
+	Untold bool
 	// Previewing is the ID of the revision that takes over once its preview could be made and lets it, or empty.
 	Previewing RevisionID
 	// Approved is the ID of Loaded if it took over because it is approved by name, or empty.

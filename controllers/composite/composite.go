@@ -85,6 +85,11 @@ func namedDefinition(definition map[string]any) *v1alpha1.CompositeController {
 // ControllerRevisions.
 func (v *Variant) Rolling() bool { return len(v.rolling) > 0 }
 
+// RollsScripts reports whether edits of the scripts reach the children of a kind one after another.
+func (v *Variant) RollsScripts(kind schema.GroupVersionKind) bool {
+	return v.rollsScripts && v.rolling[kind.GroupKind()] != nil
+}
+
 // Unchecked returns the rules for kinds that have a status and a rolling update without
 // status checks.
 func (v *Variant) Unchecked() []variant.ChildRule {

@@ -48,6 +48,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		Config: parent.Config{
 			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,
 			Revisions: revisions, OwnRevisions: composites.OwnRevisions, ScriptRevisions: composites.ScriptRevisions,
+			RollsScripts: composites.RollsScripts,
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
 				claim, err := composites.Claim(o)
 				return claim.Selector, err

@@ -23,6 +23,7 @@ type instance struct {
 	plan       *Plan
 	hooks      *hooks
 	reconciler *parent.Reconciler
+	guard      guarded
 	queue      *controller.Controller
 	lastInputs inputs // of the last sync of all parents
 	startedAt  time.Time
@@ -74,7 +75,13 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 	if err != nil {
 		return nil, err
 	}
+	guard, err := r.guardFor(s, p, changed)
+	if err != nil {
+		h.close()
+		return nil, err
+	}
 	config := p.Config
+	config.Guard = guard
 	config.Programs, config.ProgramsOf, config.Timeouts = h.programsFor, h.programsOf, h.timeouts
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
@@ -92,7 +99,7 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		return nil, err
 	}
 	built := &instance{
-		plan: p, hooks: h, reconciler: reconciler, changed: changed, log: env.Log,
+		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log,
 		queue: controller.New(controller.Config{
 			Name: loopName(key), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
@@ -117,6 +124,7 @@ func (i *instance) run(ctx context.Context) {
 		return
 	}
 	i.reconciler.RetainParents()
+	i.guard.Begin(i.guard.edit(string(i.hooks.revision())))
 	i.synced.Store(true)
 	i.changed()
 	i.queue.Run(ctx)

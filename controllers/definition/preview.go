@@ -263,6 +263,8 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 		next.ApprovedRevision = string(state.Approved)
 	}
 	switch {
+	case v.guardHold != "":
+		next.HeldRevision = v.guardHold
 	case state.Held != "":
 		next.HeldRevision = string(state.Desired)
 	case v.noScripts, state.Previewing == "" && !state.Undecided() && state.Loaded != "" && len(state.Problems) == 0:

@@ -111,6 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		s.running.reconciler.ResourcesChanged()
 		s.running.reconciler.Expire()
 	}
+	r.guardEdit(object, s)
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
@@ -50,6 +51,8 @@ type runtimeState struct {
 	// stableHealth is what is known of the parents that fail with the edit stableHealthFor.
 	stableHealth    healthByParent
 	stableHealthFor string
+	// guard bounds what edits delete. It is nil before the first instance.
+	guard *hold.Guard
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.

@@ -37,6 +37,8 @@ type rolloutView struct {
 	problem string
 	pinned  bool
 	sources string
+	// pinHeld is why the pinned revision does not serve, or nil.
+	pinHeld *exceeded
 	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
 	unarchived string
 	// serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.
@@ -49,7 +51,8 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if driver == nil || s.next != nil && s.next.hooks.unassigned && s.next.hooks.tree.Current() != nil {
 		driver = s.next
 	}
-	if driver == nil || !s.isManaged(driver, object) {
+	over := s.exceededBy(driver)
+	if driver == nil || !s.isManaged(driver, object) && over == (exceeded{}) {
 		return rolloutView{}
 	}
 	spec, state := s.rollout, storedRollout(object)
@@ -60,6 +63,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	in := scriptrollout.Input{
 		Spec: spec, State: state, Unfit: driver.hooks.unfit, Approved: r.isApproved(object, driver),
 		Now: r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
+		Exceeded: scriptrollout.Exceeded{Revision: over.revision, Before: over.before, Message: over.why},
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Target = string(current.ID)
@@ -89,6 +93,9 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		return v
 	}
 	result := scriptrollout.Next(in)
+	if over.why != "" && in.Pinned == over.revision {
+		v.pinHeld = &over
+	}
 	if why := driver.hooks.tree.State().NotArchived; result.Unarchived && why != "" {
 		v.unarchived = fmt.Sprintf("revision %s is not rolled out before it is archived: %s", scripts.RevisionID(in.Target).Short(), why)
 	}
@@ -327,6 +334,10 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	switch {
 	case v.problem != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonNoRevision, v.problem
+	case v.pinHeld != nil:
+		c.Status, c.Reason = metav1.ConditionFalse, reasonHeld
+		c.Message = fmt.Sprintf("revision %s, which spec.scriptRollout.revision pins, is held: %s\n%s; take the pin away, or let it through: %s",
+			short(v.pinHeld.revision), v.pinHeld.why, goesOn(v.serving), approve(v.pinHeld.revision))
 	case v.unarchived != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotArchived
 		c.Message = v.unarchived + "\n" + goesOn(scripts.RevisionID(s.StableRevision))

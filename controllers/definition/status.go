@@ -27,6 +27,8 @@ type statusView struct {
 	noScripts  bool // in the newest spec
 	// held is why the newest scripts do not take over although they load, or "".
 	held string
+	// guardHold is the ID of an edit that serves and is held by the guard, or empty.
+	guardHold string
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	rollout     rolloutView
@@ -68,6 +70,9 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
 	v.held = heldMessage(s, v.problems, v.revision)
+	if v.held == "" {
+		v.guardHold, v.held = s.guardHold()
+	}
 	if rollout.pinned {
 		rollout.sources = pinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), rollout.serving)
 	}

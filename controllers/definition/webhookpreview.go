@@ -57,9 +57,10 @@ func (p *Plan) callsWebhooks() bool {
 	return slices.ContainsFunc(p.Hooks, func(named v1alpha1.NamedHook) bool { return named.Hook.IsPreviewable() })
 }
 
-// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time.
+// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what could
+// not be told may be known then.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
-	if !i.plan.callsWebhooks() {
+	if !i.plan.callsWebhooks() && (i.hooks.tree == nil || !i.hooks.tree.State().Untold) {
 		return serving
 	}
 	now := r.config.Environment.Clock.Now().Truncate(previewAgain)
@@ -100,7 +101,7 @@ func (w *webhookPreview) attempt(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	state := scripts.State{Desired: w.id, Held: p.Held, Previewed: p.Summary}
+	state := scripts.State{Desired: w.id, Held: p.Held, Untold: p.Untold, Previewed: p.Summary}
 	switch {
 	case p.Later:
 		state.Previewing = w.id

@@ -42,6 +42,9 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	if s.guard != nil {
+		status.DeletionGuard = statusOfGuard(s.guard.Record())
+	}
 	v.parents.set(&status)
 	return status
 }

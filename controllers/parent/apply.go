@@ -2,6 +2,7 @@ package parent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	}
 	p.wrote, p.wroteChildren = true, true
 	changes, errs := p.filterByNamespace(changes)
-	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew, MayCreate: p.mayCreate}
+	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew, MayDelete: p.mayDelete}
 	for _, outcome := range apply.Execute(ctx, client, changes, options) {
 		p.noteOutcome(outcome)
 		p.awaitsEvents = p.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
@@ -97,17 +98,6 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	}
 	p.failed = append(p.failed, errs...)
 	return joinErrors(errs)
-}
-
-// mayCreate is apply.Options.MayCreate. Offline there is nothing to ask.
-func (p *pass) mayCreate(ctx context.Context, change apply.Change) error {
-	if p.env.Access == nil {
-		return nil
-	}
-	if err := p.env.Access.MayCreate(ctx, change.Resource, change.Key.Namespace); err != nil {
-		return fmt.Errorf("it differs, and is not deleted: %w", err)
-	}
-	return nil
 }
 
 // owner returns the controllerRef of the parent's children.
@@ -181,6 +171,10 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 // explain returns the error of a failed write with a remedy, or ErrLater if the write met a
 // newer version.
 func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
+	var held *failure
+	if errors.As(outcome.Err, &held) {
+		return &failure{held.reason, held.retry, fmt.Errorf("%s: %w", outcome.Change.Key, held.err)}
+	}
 	switch f := apply.Classify(outcome.Err); f {
 	case apply.FailureNone:
 		return nil

@@ -72,6 +72,7 @@ func (r *Reconciler) Close() {
 		cache.Close()
 	}
 	r.related.close()
+	r.previewCaches.close()
 	r.namespaceWaiters.close()
 	r.pendingWrites.close()
 	r.passCache.close()

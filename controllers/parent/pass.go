@@ -197,10 +197,12 @@ func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied
 		return status // The version is out of date: another write would conflict too.
 	}
 	desired.Finalized = desired.Finalized && applied && (status == nil || isRefused(status)) && len(desired.Problems) == 0
+	held := p.guardFinalizer(ctx, desired)
+	desired.Finalized = desired.Finalized && held == nil
 	if status != nil && p.removesFinalizer(p.parent, desired) {
 		status = withoutFinalizerAnyway(status)
 	}
-	return errors.Join(status, p.writeMetadata(ctx, desired))
+	return errors.Join(held, status, p.writeMetadata(ctx, desired))
 }
 
 // hasStatus reports whether there is a status to write.

@@ -50,6 +50,10 @@ type Config struct {
 	// definitions may roll out its children too. Nil means all.
 	OwnRevisions func(all []*unstructured.Unstructured) []*unstructured.Unstructured
 	Finalizing   Finalizing
+	// Guard bounds what edits delete. Nil, as offline, means that nothing does.
+	Guard DeletionGuard
+	// RollsScripts reports whether edits of the scripts reach the children of a kind one after another. Nil means that none does.
+	RollsScripts func(kind schema.GroupVersionKind) bool
 	// StatusWithObject makes a parent without a status subresource have its status written with
 	// the object. Otherwise no status is written.
 	StatusWithObject bool
@@ -168,6 +172,8 @@ type shared struct {
 	status           *StatusWriter
 	outdated         *outdatedChildren
 	lastSyncs        *lastSyncs
+	requests         *requests
+	previewCaches    *previewCaches
 	// By definition.
 	droppedFields  *droppedFields
 	sharedChildren *sharedChildren
@@ -204,7 +210,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
 		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
-		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(),
+		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(), previewCaches: newPreviewCaches(env.Pool, env.Clock),
 	}}
 	r.pendingWrites.completed = r.history.note
 	r.openCaches()
@@ -220,7 +226,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 // called before Watch, and RetainParents once the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
 	r.waits, r.states, r.hookEvents, r.problems = former.waits, former.states, former.hookEvents, former.problems
-	r.lastSyncs = former.lastSyncs
+	r.lastSyncs, r.requests = former.lastSyncs, former.requests
 	former.replaced.Store(true)
 }
 
@@ -267,6 +273,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		}
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
+			p.noteRequest()
 		}
 		result = p.awaitContents(result)
 		p.awaitNamespaces(ctx)
@@ -299,6 +306,7 @@ func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructur
 // Expire drops state that is kept only for some minutes after a write or an event, and logs how many events were dropped. The caller
 // calls it at least every minute, also if no parent is reconciled.
 func (r *Reconciler) Expire() {
+	r.previewCaches.expire()
 	r.detector.expire()
 	r.problems.expire()
 	r.reportRecovered()
@@ -318,6 +326,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.waits.forget(key)
 	r.problems.forget(key)
 	r.lastSyncs.forget(key)
+	r.requests.forget(key)
 	if known, outdated := r.states.forget(key), r.outdated.forget(key); known || outdated {
 		r.config.Changed()
 	}

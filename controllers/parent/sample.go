@@ -2,6 +2,7 @@ package parent
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -44,6 +45,7 @@ type Sample struct {
 	bytes   int // of objects, in memory
 	seen    map[types.UID]bool
 	pool    *informer.Pool
+	caches  *previewCaches
 }
 
 // sampled is an object and the cache that it is from.
@@ -91,7 +93,7 @@ func (s *Sampler) Left() int { return len(s.rest) }
 // Next returns what passes over the next parents read, at most so many, and fewer if that is much. It is of no parents if none is left.
 func (s *Sampler) Next(most int) *Sample {
 	r := s.reconciler
-	sample := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]map[schema.GroupKind]int{}, Resources: r.RelatedResources()}
+	sample := &Sample{pool: r.env.Pool, caches: r.previewCaches, seen: map[types.UID]bool{}, Children: map[types.UID]map[schema.GroupKind]int{}, Resources: r.RelatedResources()}
 	for len(s.rest) > 0 && len(sample.Parents) < most && sample.bytes <= maxSampleBytes {
 		m := s.rest[0]
 		s.rest[0] = member{} // It may be the last one that refers to the object.
@@ -131,20 +133,17 @@ func (r *Reconciler) addOwned(s *Sample, parent *unstructured.Unstructured) {
 	}
 	for i := range r.children {
 		cache := r.children[i].cache
-		owned := cache.OwnedBy(parent.GetUID())
-		s.add(cache, owned...)
+		s.add(cache, cache.OwnedBy(parent.GetUID())...)
 		if claim.Selector != nil {
 			s.add(cache, cache.Orphans(parent.GetNamespace(), claim.Selector)...)
 		}
-		for _, object := range claimChildren(parent, claim, owned).owned {
-			if object.GetDeletionTimestamp() == nil {
-				if s.Children[parent.GetUID()] == nil {
-					s.Children[parent.GetUID()] = map[schema.GroupKind]int{}
-				}
-				s.Children[parent.GetUID()][object.GroupVersionKind().GroupKind()]++
-			}
-		}
 	}
+	r.eachChild(parent, func(child *unstructured.Unstructured) {
+		if s.Children[parent.GetUID()] == nil {
+			s.Children[parent.GetUID()] = map[schema.GroupKind]int{}
+		}
+		s.Children[parent.GetUID()][child.GroupVersionKind().GroupKind()]++
+	})
 }
 
 // addInputs adds what a map makes outputs of for a parent, with the namespaces if it goes by these.
@@ -176,7 +175,8 @@ type View struct {
 	// Objects are those of the sample, with what the caches keep of their managedFields.
 	Objects []*unstructured.Unstructured
 
-	pool *informer.Pool
+	pool   *informer.Pool
+	caches *previewCaches
 	// given are the objects that were handed out, and bytes the memory that those take that were asked for, about.
 	given map[types.UID]bool
 	bytes int
@@ -187,7 +187,7 @@ var ErrTooMuch = fmt.Errorf("the objects that hooks ask for take more than %d Mi
 
 // View returns a view of the sample.
 func (s *Sample) View() *View {
-	v := &View{pool: s.pool, given: make(map[types.UID]bool, len(s.objects)), Objects: make([]*unstructured.Unstructured, 0, len(s.objects))}
+	v := &View{pool: s.pool, caches: s.caches, given: make(map[types.UID]bool, len(s.objects)), Objects: make([]*unstructured.Unstructured, 0, len(s.objects))}
 	for _, from := range s.objects {
 		v.given[from.GetUID()] = true
 		v.Objects = append(v.Objects, withAppliedFields(from.cache, from.Unstructured))
@@ -242,12 +242,12 @@ func (v *View) Existing(resource discovery.Resource, name types.NamespacedName) 
 	return object, true, err
 }
 
-// Related returns what a rule of the customize hook selects in any cache of the process, with the Namespaces if it goes by these, but for
-// what was handed out before. It reports whether there is such a cache.
-func (v *View) Related(selection Selection) (objects []*unstructured.Unstructured, cached bool, err error) {
-	cache := v.pool.Share(selection.Resource.GroupVersionResource)
-	if cache == nil {
-		return nil, false, nil
+// Related returns what a rule of the customize hook selects, with the Namespaces if it goes by these, but for what was handed out before.
+// Caches that nobody has are filled: the edit needs them anyhow, once it serves.
+func (v *View) Related(ctx context.Context, selection Selection) (objects []*unstructured.Unstructured, err error) {
+	cache, err := v.caches.share(ctx, selection.Resource.GroupVersionResource)
+	if err != nil {
+		return nil, err
 	}
 	defer cache.Close()
 	reader := relatedReader{cache: cache, relatedRule: &relatedRule{
@@ -260,20 +260,20 @@ func (v *View) Related(selection Selection) (objects []*unstructured.Unstructure
 		}
 	}
 	if selection.Namespaces != nil {
-		if reader.namespaceCache = v.pool.Share(namespaceResource); reader.namespaceCache == nil {
-			return nil, false, nil
+		if reader.namespaceCache, err = v.caches.share(ctx, namespaceResource); err != nil {
+			return nil, err
 		}
 		defer reader.namespaceCache.Close()
 		if objects, err = v.more(reader.namespaceCache, reader.namespaceCache.List()...); err != nil {
-			return nil, true, err
+			return nil, err
 		}
 	}
 	found, err := reader.read()
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	related, err := v.more(cache, found...)
-	return append(objects, related...), true, err
+	return append(objects, related...), err
 }
 
 // RelatedResources returns the resources that the customize hook's answers select now.

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -41,8 +42,8 @@ type Action string
 
 // The actions, in the order in which they are told.
 const (
-	Delete   Action = "delete"
-	Recreate Action = "recreate"
+	Delete          = Action(hold.Delete)
+	Recreate        = Action(hold.Recreate)
 	Release  Action = "release"
 	Adopt    Action = "adopt"
 	Update   Action = "update"
@@ -67,6 +68,21 @@ type Change struct {
 	Fields []fielddiff.Diff
 	// OnDelete is set with Leave if the child's update method is OnDelete. Otherwise it waits for its turn in a rollout.
 	OnDelete bool
+}
+
+// EffectsOf returns what counts of outcomes when it is decided whether an edit is held.
+func EffectsOf(outcomes ...*Outcome) []hold.Effect {
+	effects := make([]hold.Effect, 0, len(outcomes))
+	for _, o := range outcomes {
+		e := hold.Effect{Parent: o.Parent, Err: o.Err, Destroyed: map[apply.Key]hold.Action{}}
+		for _, change := range o.Changes {
+			if change.Action.Destroys() {
+				e.Destroyed[change.Key] = hold.Action(change.Action)
+			}
+		}
+		effects = append(effects, e)
+	}
+	return effects
 }
 
 // isBookkeeping reports whether objects of a kind are Libretto's own records.

@@ -64,12 +64,23 @@ type Input struct {
 	Approved, LetThrough bool
 	// Pinned is the whole ID of the revision that the spec pins, once it can be had.
 	Pinned string
+	// Exceeded is what passes of a revision have been kept from, or empty.
+	Exceeded Exceeded
 	// Parents are all there are.
 	Parents []Parent
 	Now     time.Time
 	// Since is when this process began to sync parents, and BusyAt when it last had no script worker for the sync of a parent, or zero: what
 	// was not done before does not count for the deadline.
 	Since, BusyAt time.Time
+}
+
+// Exceeded is a revision that was about to delete more than its limits allow.
+type Exceeded struct {
+	Revision string
+	// Before is the revision that served before it.
+	Before string
+	// Message says how much it would have deleted.
+	Message string
 }
 
 // Result is what comes next.
@@ -130,7 +141,9 @@ func (d *decision) approval() {
 
 func (d *decision) decide() {
 	s := &d.next
-	switch {
+	switch over := d.Exceeded.Revision; {
+	case over != "" && (over == s.UpdatedRevision || over == d.Pinned || over == d.Target && d.Spec.Revision == "" && s.FailedRevision != over):
+		d.takeBack()
 	case d.Spec.Revision != "":
 		if failed := s.FailedRevision; d.Pinned != "" {
 			if d.complete(d.Pinned); d.Pinned != failed { // A pin is no edit that takes the place of the one that failed.
@@ -162,6 +175,22 @@ func (d *decision) decide() {
 	default:
 		d.advance()
 	}
+}
+
+// takeBack lets the revision serve again that did before one that would delete too much.
+func (d *decision) takeBack() {
+	s, over := &d.next, d.Exceeded
+	if over.Revision == s.UpdatedRevision {
+		d.fail(over.Message)
+		return
+	}
+	d.endSteps()
+	s.StableRevision, s.Message = over.Before, over.Message
+	if over.Revision == d.Pinned {
+		s.Phase = v1alpha1.ScriptsHeld
+		return
+	}
+	s.Phase, s.FailedRevision = v1alpha1.ScriptsRolledBack, over.Revision
 }
 
 func (d *decision) isPaused() bool { return ptr.Deref(d.Spec.Paused, false) }

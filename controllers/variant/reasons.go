@@ -18,6 +18,8 @@ const (
 	// ReasonFieldConflict begins messages only; it is no event's reason.
 	ReasonFieldConflict = "FieldConflict"
 	ReasonHotLoop       = "HotLoop"
+	// ReasonEditHeld begins messages about children that an edit would delete beyond its limits. It is no event's reason.
+	ReasonEditHeld = "EditHeld"
 	// ReasonStatusNotStored is for a status with fields that the API server drops.
 	ReasonStatusNotStored = "StatusNotStored"
 	// ReasonFieldsNotStored is for children with fields that the API server drops.
@@ -52,7 +54,7 @@ const (
 // HostReasons are the reasons of all events that the host emits, on parents and on definitions. No hook may ask for an event with one of
 // them: it would say something in the host's name.
 var HostReasons = append([]string{
-	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop,
+	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop, ReasonEditHeld,
 	ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonEventsDropped, ReasonSharedChildren,
 	ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable, ReasonRevisionInvalid, ReasonScriptRevisionUnusable,
 	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted, ReasonReleasedChildren,

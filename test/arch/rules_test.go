@@ -97,7 +97,7 @@ var rules = []rule{
 	{packages: "controllers/scriptrollout", imports: []string{"controllers/api/..."}, excludes: clients,
 		why: "it decides how an edit reaches the parents: pure, from what its caller knows of them"},
 	{packages: "controllers/definition/...", imports: []string{
-		"controllers/api/...", "controllers/scriptrollout", "controllers/variant", "controllers/parent/...",
+		"controllers/api/...", "controllers/preview/hold", "controllers/scriptrollout", "controllers/variant", "controllers/parent/...",
 		"controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
 		"controllers/credentials/...", "engines/failover",
 		"engines", "scripts/...", "apply/...", "runtime/...",
@@ -135,7 +135,7 @@ var rules = []rule{
 		"controllers/api/...", "controllers/variant", "controllers/parent", "controllers/render", "controllers/render/memcluster", "controllers/render/stage",
 		"engines", "apply/...", "runtime/controller",
 	}, why: "it tells what a definition would do with objects that its caller has read: from a cluster or from caches"},
-	{packages: "controllers/preview/hold", imports: []string{"controllers/api/...", "controllers/preview", "engines", "apply/..."}, excludes: clients,
+	{packages: "controllers/preview/hold", imports: []string{"controllers/api/...", "engines", "apply/..."}, excludes: clients,
 		why: "it is the one rule by which hosts hold edits and commands tell that they will: it knows neither caches nor clusters"},
 	{packages: "controllers/preview/live", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/preview/hold", "controllers/manifest/...", "controllers/render/memcluster",

@@ -123,6 +123,9 @@ type DefinitionStatus struct {
 	// was held or approved.
 	// +optional
 	ScriptRollout *ScriptRolloutStatus `json:"scriptRollout,omitempty"`
+	// DeletionGuard is what bounds the children that an edit deletes.
+	// +optional
+	DeletionGuard *DeletionGuardStatus `json:"deletionGuard,omitempty"`
 	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
@@ -154,4 +157,48 @@ type DefinitionStatus struct {
 	// of the MapController has answered waiting.
 	// +optional
 	WaitingInputs *int32 `json:"waitingInputs,omitempty"`
+}
+
+// DeletionGuardStatus is what bounds the children that an edit deletes, over restarts
+// of the host.
+type DeletionGuardStatus struct {
+	// Settled is the edit whose deletions are not counted: it has served for ten
+	// minutes, or was the first one.
+	// +optional
+	Settled GuardedEdit `json:"settled,omitzero"`
+	// Edit is what serves, or began to serve last.
+	// +optional
+	Edit GuardedEdit `json:"edit,omitzero"`
+	// Since is when it began to serve. It is absent once it has settled.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// Parents is the number of parents before the edit deleted a child that was there
+	// before. It is absent until then.
+	// +optional
+	Parents *int32 `json:"parents,omitempty"`
+	// Children are the numbers of children before that.
+	// +optional
+	// +listType=atomic
+	Children []ChildCount `json:"children,omitempty"`
+}
+
+// GuardedEdit is what decides about the children of a definition.
+type GuardedEdit struct {
+	// SpecHash is the SHA-256 of the spec, without scriptRollout.
+	// +optional
+	SpecHash string `json:"specHash,omitempty"`
+	// Revision is the ID of the scripts, if some hook is a script.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+}
+
+// ChildCount is a number of children of a kind.
+type ChildCount struct {
+	// Group is the API group of the kind. It is empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+	// Kind is the kind.
+	Kind string `json:"kind"`
+	// Count is how many there were.
+	Count int32 `json:"count"`
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/printable"
 )
@@ -21,13 +20,31 @@ import (
 // maxErrorBytes is how much is told of the error of a parent.
 const maxErrorBytes = 512
 
+// Action is how a child is destroyed.
+type Action string
+
+// The actions.
+const (
+	Delete   Action = "delete"
+	Recreate Action = "recreate"
+)
+
+// Effect is what a pass over one parent comes to that counts.
+type Effect struct {
+	Parent apply.Key
+	// Destroyed are the children that are deleted or recreated.
+	Destroyed map[apply.Key]Action
+	// Err is why the parent fails, or nil.
+	Err error
+}
+
 // Batch is what the new scripts would do to some parents that counts.
 type Batch struct {
 	parents map[apply.Key]*unstructured.Unstructured
 	// children are the numbers of the children of the parents that could be previewed.
 	children  map[schema.GroupKind]int
-	destroyed map[apply.Key]preview.Action // children by what becomes of them
-	owners    map[apply.Key]apply.Key      // of destroyed
+	destroyed map[apply.Key]Action    // children by what becomes of them
+	owners    map[apply.Key]apply.Key // of destroyed
 	failing   map[apply.Key]error
 	// failed are parents that fail too, if nobody can say whether they did before.
 	failed  map[apply.Key]error
@@ -38,15 +55,15 @@ type Batch struct {
 type Children = map[types.UID]map[schema.GroupKind]int
 
 // NewBatch returns what comes of one pass over each of some parents, which have so many children.
-func NewBatch(parents []*unstructured.Unstructured, children Children, outcomes []*preview.Outcome) *Batch {
+func NewBatch(parents []*unstructured.Unstructured, children Children, effects []Effect) *Batch {
 	b := &Batch{
-		parents: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]preview.Action{}, owners: map[apply.Key]apply.Key{},
+		parents: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]Action{}, owners: map[apply.Key]apply.Key{},
 		failing: map[apply.Key]error{}, unknown: map[apply.Key]error{}, children: map[schema.GroupKind]int{},
 	}
 	for _, object := range parents {
 		b.parents[apply.KeyOf(object)] = object
 	}
-	for _, o := range outcomes {
+	for _, o := range effects {
 		if o.Err != nil && IsUnknown(o.Err) {
 			b.unknown[o.Parent] = o.Err
 			continue
@@ -60,9 +77,9 @@ func NewBatch(parents []*unstructured.Unstructured, children Children, outcomes 
 		if o.Err != nil {
 			b.failing[o.Parent] = o.Err
 		}
-		for _, change := range o.Changes {
-			if change.Action.Destroys() && change.Key != o.Parent {
-				b.destroyed[change.Key], b.owners[change.Key] = change.Action, o.Parent
+		for key, action := range o.Destroyed {
+			if key != o.Parent {
+				b.destroyed[key], b.owners[key] = action, o.Parent
 			}
 		}
 	}
@@ -70,7 +87,7 @@ func NewBatch(parents []*unstructured.Unstructured, children Children, outcomes 
 }
 
 // count returns how many children the action befalls.
-func (b *Batch) count(action preview.Action) int {
+func (b *Batch) count(action Action) int {
 	n := 0
 	for _, a := range b.destroyed {
 		if a == action {
@@ -99,15 +116,13 @@ func (b *Batch) Affected(include func(*unstructured.Unstructured) bool) []*unstr
 }
 
 // Subtract drops what the scripts that serve would do as well.
-func (b *Batch) Subtract(before []*preview.Outcome) {
+func (b *Batch) Subtract(before []Effect) {
 	for _, o := range before {
 		if o.Err != nil && !IsUnknown(o.Err) {
 			delete(b.failing, o.Parent)
 		}
-		for _, change := range o.Changes {
-			if change.Action.Destroys() {
-				delete(b.destroyed, change.Key)
-			}
+		for key := range o.Destroyed {
+			delete(b.destroyed, key)
 		}
 	}
 }
@@ -135,10 +150,10 @@ func (b *Batch) WithoutBaseline(isParent func(*unstructured.Unstructured) bool) 
 // Findings are what the new scripts would do that counts, to all parents that were previewed. They take the same memory for any number.
 type Findings struct {
 	// Total is the number of all parents, Known of those that could be previewed, Unknown of those that could not, and failing of those
-	// that fail and did not. unmade are those of Unknown that could not because of calls that take too long, and Late those of failing
-	// with such calls.
-	Total, Known, Unknown, Late int
-	failing, unmade             int
+	// that fail and did not. Uncalled are those of Unknown for which hooks were not called, which is left to the Guard: unmade because of
+	// calls that take too long. Late are those of failing with such calls.
+	Total, Known, Unknown, Uncalled, Late int
+	failing, unmade                       int
 	// children are the numbers of the children of Known by kind, and destroyed those that are destroyed.
 	children  map[schema.GroupKind]int
 	destroyed map[destruction]*destroyed
@@ -146,17 +161,17 @@ type Findings struct {
 	// failed is the number of those that fail if nobody can say whether they did before.
 	failed int
 
-	firstFailing, firstFailed, firstUnknown named
+	firstFailing, firstFailed, firstUnknown, firstUncalled named
 }
 
 // destruction is what children are counted by.
 type destruction struct {
 	kind   schema.GroupKind
-	action preview.Action
+	action Action
 }
 
 // anyAction stands for each one that destroys.
-const anyAction preview.Action = ""
+const anyAction Action = ""
 
 // anyKind stands for all kinds.
 var anyKind schema.GroupKind
@@ -180,7 +195,7 @@ type named struct {
 
 // keep keeps the first one by namespace and name, so that equal findings have equal messages.
 func (n *named) keep(key apply.Key, err error) {
-	if n.key == (apply.Key{}) || cmp.Or(
+	if n.err == nil && n.key == (apply.Key{}) || key != (apply.Key{}) && n.key == (apply.Key{}) || key != (apply.Key{}) && cmp.Or(
 		cmp.Compare(key.Namespace, n.key.Namespace), cmp.Compare(key.Name, n.key.Name), cmp.Compare(key.Kind.Kind, n.key.Kind.Kind)) < 0 {
 		*n = named{key, err}
 	}
@@ -194,6 +209,14 @@ func (n named) String() string {
 	return nameOf(n.key) + ": " + line(n.err)
 }
 
+// reason returns the error, with the first object that it is about, if that is known.
+func (n named) reason() string {
+	if n.key == (apply.Key{}) {
+		return "as " + line(n.err)
+	}
+	return "first " + n.String()
+}
+
 // Add adds what is known of a batch.
 func (f *Findings) Add(b *Batch) {
 	f.Known += len(b.parents) - len(b.unknown)
@@ -202,7 +225,7 @@ func (f *Findings) Add(b *Batch) {
 	for kind, n := range b.children {
 		f.children[kind] += n
 	}
-	f.addDestroyed(b)
+	f.addDestroyed(b, map[destruction]map[apply.Key]bool{})
 	for key, err := range b.failing {
 		if f.firstFailing.keep(key, err); IsLate(err) {
 			f.Late++
@@ -215,15 +238,12 @@ func (f *Findings) Add(b *Batch) {
 		}
 	}
 	for key, err := range b.unknown {
-		if f.firstUnknown.keep(key, err); errors.Is(err, ErrLate) {
-			f.unmade++
-		}
+		f.addUnknown(key, err, 1)
 	}
 }
 
-// addDestroyed adds the children that are destroyed, and their parents, by kind and action.
-func (f *Findings) addDestroyed(b *Batch) {
-	counted := map[destruction]map[apply.Key]bool{} // parents
+// addDestroyed adds the children that are destroyed, and their parents unless these are counted already, by kind and action.
+func (f *Findings) addDestroyed(b *Batch, counted map[destruction]map[apply.Key]bool) {
 	for key, action := range b.destroyed {
 		kind := key.Kind.GroupKind()
 		for _, by := range []destruction{{anyKind, anyAction}, {anyKind, action}, {kind, anyAction}, {kind, action}} {
@@ -244,8 +264,21 @@ func (f *Findings) addDestroyed(b *Batch) {
 	}
 }
 
+// addGone adds children of a kind of which only the number is known.
+func (f *Findings) addGone(kind schema.GroupKind, n int) {
+	if n == 0 {
+		return
+	}
+	for _, by := range []destruction{{anyKind, anyAction}, {anyKind, Delete}, {kind, anyAction}, {kind, Delete}} {
+		if f.destroyed[by] == nil {
+			f.destroyed[by] = &destroyed{}
+		}
+		f.destroyed[by].children += n
+	}
+}
+
 // countOf returns how many children are destroyed by an action, or by any.
-func (f *Findings) countOf(kind schema.GroupKind, action preview.Action) int {
+func (f *Findings) countOf(kind schema.GroupKind, action Action) int {
 	if d := f.destroyed[destruction{kind, action}]; d != nil {
 		return d.children
 	}
@@ -254,16 +287,35 @@ func (f *Findings) countOf(kind schema.GroupKind, action preview.Action) int {
 
 // AddUnmade adds parents of which nothing is known, for one reason.
 func (f *Findings) AddUnmade(parents int, why error) {
-	if f.Unknown += parents; errors.Is(why, ErrLate) {
-		f.unmade += parents
-	}
-	if parents > 0 && f.firstUnknown.key == (apply.Key{}) {
-		f.firstUnknown.err = why
+	if f.Unknown += parents; parents > 0 {
+		f.addUnknown(apply.Key{}, why, parents)
 	}
 }
 
-// Held returns why a rule holds the edit, or "".
-func (f *Findings) Held(r Rule) string { return strings.Join(r.violations(f), "; ") }
+// addUnknown adds why parents are unknown.
+func (f *Findings) addUnknown(key apply.Key, err error, parents int) {
+	var uncalled UnmadeError
+	if !errors.As(err, &uncalled) {
+		f.firstUnknown.keep(key, err)
+		return
+	}
+	f.firstUncalled.keep(key, err)
+	if f.Uncalled += parents; uncalled == ErrLate {
+		f.unmade += parents
+	}
+}
+
+// Held returns why a rule holds the edit, or "". What can't be told is not taken for harmless.
+func (f *Findings) Held(r Rule) string {
+	violations := r.violations(f)
+	if f.IsUntold() {
+		violations = append(violations, fmt.Sprintf("nothing could be told of %s, %s", f.parents(f.Unknown-f.Uncalled), f.firstUnknown.reason()))
+	}
+	return strings.Join(violations, "; ")
+}
+
+// IsUntold reports whether nothing could be told of parents for which hooks would be called.
+func (f *Findings) IsUntold() bool { return f.Unknown > f.Uncalled }
 
 // Summary returns how many parents were previewed, and why others could not be.
 func (f *Findings) Summary() string {
@@ -272,10 +324,10 @@ func (f *Findings) Summary() string {
 		text += fmt.Sprintf("; %d of them fail, and perhaps did before, first %s", f.failed, f.firstFailed)
 	}
 	switch {
-	case f.Unknown > 0 && f.firstUnknown.key == (apply.Key{}):
-		text += fmt.Sprintf("; nothing could be told of %d: %s", f.Unknown, line(f.firstUnknown.err))
+	case f.IsUntold():
+		text += fmt.Sprintf("; nothing could be told of %d, %s", f.Unknown, f.firstUnknown.reason())
 	case f.Unknown > 0:
-		text += fmt.Sprintf("; nothing could be told of %d, first %s", f.Unknown, f.firstUnknown)
+		text += fmt.Sprintf("; nothing could be told of %d, %s", f.Unknown, f.firstUncalled.reason())
 	}
 	return text
 }
@@ -287,9 +339,9 @@ func (f *Findings) Destroys() bool { return f.countOf(anyKind, anyAction) > 0 }
 func (f *Findings) HasChildren() bool { return f.children[anyKind] > 0 }
 
 // describeDestroyed tells which children would be destroyed by an action, or by any. more is what that exceeds, or empty.
-func (f *Findings) describeDestroyed(kind schema.GroupKind, action preview.Action, more string) string {
+func (f *Findings) describeDestroyed(kind schema.GroupKind, action Action, more string) string {
 	var parts []string
-	for _, a := range []preview.Action{preview.Delete, preview.Recreate} {
+	for _, a := range []Action{Delete, Recreate} {
 		if n := f.countOf(kind, a); n > 0 && (action == anyAction || action == a) {
 			parts = append(parts, fmt.Sprintf("%s %d", a, n))
 		}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/preview"
 )
 
 // Rule says which edits are held.
@@ -80,25 +79,25 @@ type limitRule struct{ *v1alpha1.ScriptPreview }
 func (limitRule) WantsAll() bool { return true }
 
 func (r limitRule) IsViolated(b *Batch) bool {
-	return r.MaxDeletedChildren != nil && b.count(preview.Delete) > 0 ||
-		r.MaxRecreatedChildren != nil && b.count(preview.Recreate) > 0 || r.MaxFailingParents != nil && len(b.failing) > 0
+	return r.MaxDeletedChildren != nil && b.count(Delete) > 0 ||
+		r.MaxRecreatedChildren != nil && b.count(Recreate) > 0 || r.MaxFailingParents != nil && len(b.failing) > 0
 }
 
 // IsDecided knows the number of all parents, and not yet that of all children.
 func (r limitRule) IsDecided(f *Findings) bool {
-	return isNumber(r.MaxDeletedChildren) && exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, 0) ||
-		isNumber(r.MaxRecreatedChildren) && exceeds(f.countOf(anyKind, preview.Recreate), r.MaxRecreatedChildren, 0) ||
+	return isNumber(r.MaxDeletedChildren) && exceeds(f.countOf(anyKind, Delete), r.MaxDeletedChildren, 0) ||
+		isNumber(r.MaxRecreatedChildren) && exceeds(f.countOf(anyKind, Recreate), r.MaxRecreatedChildren, 0) ||
 		exceeds(f.failing, r.MaxFailingParents, f.Total)
 }
 
 // violations counts parents as failing if a call for them was not made because calls for others take too long.
 func (r limitRule) violations(f *Findings) []string {
 	var violations []string
-	if exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, f.children[anyKind]) {
-		violations = append(violations, f.describeDestroyed(anyKind, preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
+	if exceeds(f.countOf(anyKind, Delete), r.MaxDeletedChildren, f.children[anyKind]) {
+		violations = append(violations, f.describeDestroyed(anyKind, Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
 	}
-	if exceeds(f.countOf(anyKind, preview.Recreate), r.MaxRecreatedChildren, f.children[anyKind]) {
-		violations = append(violations, f.describeDestroyed(anyKind, preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
+	if exceeds(f.countOf(anyKind, Recreate), r.MaxRecreatedChildren, f.children[anyKind]) {
+		violations = append(violations, f.describeDestroyed(anyKind, Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
 	switch more := than("maxFailingParents", r.MaxFailingParents); {
 	case exceeds(f.failing, r.MaxFailingParents, f.Total):

@@ -32,16 +32,14 @@ const (
 	allTime    = 5 * time.Minute
 	// maxBytes is the memory that the answers for one batch may take, about.
 	maxBytes = 64 << 20
-	// maxPreviews is how many batches are previewed at once, and maxWait how long a batch waits for those of others.
+	// maxPreviews is how many batches are previewed at once. A batch waits for those of others for as long as these take: each trust domain
+	// has one turn at a time, in the order in which they have asked.
 	maxPreviews = 2
-	maxWait     = 2 * time.Minute
 	// maxLate is how many parents are told with calls that take too long. No more are made then.
 	maxLate = 3
 	// batchSize is the size of the sample, and how many of all parents are previewed in one go.
 	batchSize = hold.SampleSize
 )
-
-var errSlots = errors.New("the previews of other scripts have not ended")
 
 // Previewer previews edits of scripts. It is a definition.Previewer.
 type Previewer struct {
@@ -53,7 +51,7 @@ type Previewer struct {
 
 // New returns a Previewer of a host in a namespace. schemas are those of the API server, which the host has read; they may be nil.
 func New(namespace string, schemas *openapi.Source) *Previewer {
-	return &Previewer{namespace: namespace, schemas: schemas, slots: scripts.NewSlots(maxPreviews, maxWait, errSlots), batch: batchSize}
+	return &Previewer{namespace: namespace, schemas: schemas, slots: scripts.NewSlots(maxPreviews, 0, nil), batch: batchSize}
 }
 
 // Preview makes one pass over each parent of a sample, or over all parents if there are limits for them, with the new scripts. If these
@@ -71,7 +69,9 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		more, err := r.next(ctx, first, most)
 		switch {
 		case err != nil && r.findings.Known == 0:
-			return scripts.Preview{Unknown: r.findings.Unknown + r.left(), Summary: fmt.Sprintf("it was not previewed: %v", err)}
+			return scripts.Preview{
+				Unknown: r.findings.Unknown + r.left(), Untold: true, Held: fmt.Sprintf("it could not be previewed: %v", err),
+			}
 		case err != nil:
 			r.findings.AddUnmade(r.left(), err)
 		}
@@ -90,9 +90,9 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 // result returns what the findings come to.
 func (r *run) result() scripts.Preview {
 	f := r.findings
-	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Summary: f.Summary(), Alone: r.Alone}
+	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), Alone: r.Alone}
 	p.Destroys = p.Held == "" && f.Destroys()
-	if p.Held != "" && f.Unknown > 0 {
+	if p.Held != "" && f.Unknown > 0 && !p.Untold {
 		p.Held += "; " + p.Summary
 	}
 	return p
@@ -161,7 +161,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, 
 	if err != nil {
 		return nil, err
 	}
-	b := hold.NewBatch(sample.Parents, sample.Children, outcomes)
+	b := hold.NewBatch(sample.Parents, sample.Children, preview.EffectsOf(outcomes...))
 	if r.Alone {
 		b.WithoutBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
 	}
@@ -174,7 +174,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, 
 		return nil, context.Cause(ctx)
 	}
 	if err == nil { // Otherwise all of it counts as theirs.
-		b.Subtract(before)
+		b.Subtract(preview.EffectsOf(before...))
 	}
 	b.IgnoreNewParents(hadParent)
 	return b, nil
@@ -226,6 +226,8 @@ func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
 func unknownUnless(cached bool, err error, what string) error {
 	switch {
 	case errors.Is(err, parent.ErrTooMuch):
+		return hold.UnmadeError(err.Error())
+	case errors.Is(err, parent.ErrNotCached):
 		return fmt.Errorf("%w: %w", hold.ErrUnknown, err)
 	case err == nil && !cached:
 		return fmt.Errorf("%w: %s are in no cache", hold.ErrUnknown, what)

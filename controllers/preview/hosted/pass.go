@@ -78,9 +78,9 @@ func (p *pass) inTurn(ctx context.Context, parents []*unstructured.Unstructured)
 			object, cached, err := view.Existing(resource.Resource, name)
 			return object, unknownUnless(cached, err, resource.GroupResource().String())
 		},
-		Related: func(_ context.Context, selection parent.Selection) ([]*unstructured.Unstructured, error) {
-			related, cached, err := view.Related(selection)
-			return related, unknownUnless(cached, err, "related "+selection.Resource.GroupResource().String())
+		Related: func(ctx context.Context, selection parent.Selection) ([]*unstructured.Unstructured, error) {
+			related, err := view.Related(ctx, selection)
+			return related, unknownUnless(true, err, "")
 		},
 	})
 }

@@ -190,7 +190,7 @@ func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes [
 	a.total += len(members)
 	for i := range members {
 		m := &members[i]
-		m.batch = hold.NewBatch([]*unstructured.Unstructured{m.object}, m.children, []*preview.Outcome{outcomes[i].AfterFirst})
+		m.batch = hold.NewBatch([]*unstructured.Unstructured{m.object}, m.children, preview.EffectsOf(outcomes[i].AfterFirst))
 	}
 	if !a.rule.WantsAll() {
 		all := append(a.members, members...)
@@ -251,7 +251,7 @@ func (a *sample) subtract(ctx context.Context, b Batch, members []sampled) error
 		return nil // All of it counts as that of the new scripts.
 	}
 	for i, o := range outcomes {
-		batches[i].Subtract([]*preview.Outcome{o})
+		batches[i].Subtract(preview.EffectsOf(o))
 	}
 	return nil
 }

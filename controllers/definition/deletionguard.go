@@ -1,0 +1,212 @@
+package definition
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+// specHash returns the SHA-256 of the spec without the scripts, which have a revision.
+func (p *Plan) specHash() (string, error) {
+	spec := maps.Clone(jsonvalue.ObjectIn(p.object.Object, "spec"))
+	hooks := maps.Clone(jsonvalue.ObjectIn(spec, "hooks"))
+	for name := range hooks {
+		hooks[name], _ = jsonvalue.Without(jsonvalue.ObjectIn(hooks, name), "script")
+	}
+	spec["hooks"] = hooks
+	delete(spec, "scriptSources")
+	encoded, err := json.Marshal(spec)
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// guarded is the guard of a definition for the passes of one instance. It implements parent.DeletionGuard.
+type guarded struct {
+	*hold.Guard
+	spec string
+}
+
+// MayDelete returns why a pass must not delete a child, or nil.
+func (g guarded) MayDelete(ctx context.Context, revision string, of, child apply.Key, recreate bool) error {
+	action := hold.Delete
+	if recreate {
+		action = hold.Recreate
+	}
+	return g.Guard.MayDelete(ctx, g.edit(revision), hold.Loss{Parent: of, Child: child, Action: action})
+}
+
+// IsSettled reports whether what a revision deletes is not bounded.
+func (g guarded) IsSettled(revision string) bool { return g.Guard.IsSettled(g.edit(revision)) }
+
+func (g guarded) edit(revision string) hold.Edit {
+	return hold.Edit{SpecHash: g.spec, Revision: revision}
+}
+
+// guardFor returns the guard of a definition for an instance of a plan.
+func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded, error) {
+	if s.guard == nil {
+		stored := storedStatus(s.object).DeletionGuard
+		kind, name := s.object.GetKind(), s.object.GetName()
+		s.guard = hold.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
+			func(ctx context.Context, record hold.Record) error { return r.storeGuard(ctx, kind, name, record) }, changed)
+	}
+	hash, err := p.specHash()
+	return guarded{s.guard, hash}, err
+}
+
+// census counts the children of the instance that serves.
+func (s *runtimeState) census(createdBy time.Time) hold.Census {
+	serving := s.serving.Load()
+	if serving == nil {
+		return hold.Census{}
+	}
+	children, parents := serving.reconciler.CountChildren(createdBy)
+	return hold.Census{Children: children, Parents: parents}
+}
+
+// storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no
+// status, keeps it in memory.
+func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record hold.Record) error {
+	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
+	if err != nil || !resource.HasStatus {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"deletionGuard": statusOfGuard(record)}})
+	if err != nil {
+		return err
+	}
+	_, err = r.config.Environment.Client.Resource(resource.GroupVersionResource).
+		Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// recordOf returns what a status says of the guard.
+func recordOf(stored *v1alpha1.DeletionGuardStatus) (record hold.Record) {
+	if stored == nil {
+		return record
+	}
+	record.Settled, record.Edit = hold.Edit(stored.Settled), hold.Edit(stored.Edit)
+	if stored.Since != nil {
+		record.Since = stored.Since.Time
+	}
+	if stored.Parents == nil {
+		return record
+	}
+	record.Before = &hold.Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}}
+	for _, c := range stored.Children {
+		record.Before.Children[schema.GroupKind{Group: c.Group, Kind: c.Kind}] = int(c.Count)
+	}
+	return record
+}
+
+// statusOfGuard returns what the status says of the guard, or nil if nothing has served.
+func statusOfGuard(record hold.Record) *v1alpha1.DeletionGuardStatus {
+	if record.Edit == (hold.Edit{}) {
+		return nil
+	}
+	status := &v1alpha1.DeletionGuardStatus{Settled: v1alpha1.GuardedEdit(record.Settled), Edit: v1alpha1.GuardedEdit(record.Edit)}
+	if record.Edit != record.Settled {
+		status.Since = new(metav1.NewTime(record.Since.Truncate(time.Second)))
+	}
+	if record.Before == nil {
+		return status
+	}
+	status.Parents = new(int32(record.Before.Parents))
+	for kind, n := range record.Before.Children {
+		status.Children = append(status.Children, v1alpha1.ChildCount{Group: kind.Group, Kind: kind.Kind, Count: int32(n)})
+	}
+	slices.SortFunc(status.Children, func(a, b v1alpha1.ChildCount) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	return status
+}
+
+// guardEdit tells the guard which edit serves, and which are approved.
+func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeState) {
+	i := s.running
+	if i == nil {
+		return
+	}
+	state := storedRollout(object)
+	revision, complete := string(i.hooks.revision()), !s.isManaged(i, object) || state.UpdatedRevision == ""
+	if !complete {
+		revision = state.UpdatedRevision
+	}
+	edit := i.guard.edit(revision)
+	if held, settled, why := s.guard.Held(); s.isApprovedEdit(object, i, held, settled) {
+		if s.guard.Approve(held); why != "" {
+			i.reconciler.Resync(i.queue, r.config.ReloadSpread)
+		}
+	} else if s.isApprovedEdit(object, i, edit, settled) {
+		s.guard.Approve(edit)
+	}
+	s.guard.Serve(edit, complete, s.limits.Load())
+}
+
+// isApprovedEdit reports whether an edit is named by an annotation, or was let through by name.
+func (s *runtimeState) isApprovedEdit(object *unstructured.Unstructured, i *instance, edit, settled hold.Edit) bool {
+	id := edit.ID(settled)
+	named := []string{object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]}
+	if tree := i.hooks.tree; tree != nil {
+		for _, source := range tree.Objects() {
+			named = append(named, source.Approved)
+		}
+		if state := tree.State(); state.Approved != "" && string(state.Approved) == edit.Revision && edit.SpecHash == i.guard.spec {
+			return true
+		}
+	}
+	return slices.ContainsFunc(named, func(text string) bool {
+		text = strings.TrimSpace(text)
+		return text == id || text == id[:min(len(id), 16)]
+	})
+}
+
+// guardHold returns the ID of an edit that the guard holds and that can't be taken back, and why, with the way out, or nothing.
+func (s *runtimeState) guardHold() (id, message string) {
+	if s.guard == nil || s.running == nil || s.exceededBy(s.running) != (exceeded{}) {
+		return "", ""
+	}
+	edit, settled, why := s.guard.Held()
+	if why == "" || edit.SpecHash != s.running.guard.spec || edit.Revision != "" && edit.Revision != string(s.running.hooks.revision()) {
+		return "", ""
+	}
+	id = edit.ID(settled)
+	return id, fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s",
+		id[:16], why, approveCommands(s.object, id[:16], ""))
+}
+
+// exceeded is an edit of the scripts that a guard holds, and the revision that served before it.
+type exceeded struct{ revision, before, why string }
+
+// exceededBy returns the edit of the scripts that is held and can be taken back, or nothing.
+func (s *runtimeState) exceededBy(i *instance) exceeded {
+	if i == nil || i.hooks.tree == nil {
+		return exceeded{}
+	}
+	edit, settled, why := s.guard.Held()
+	if why == "" || edit.SpecHash != settled.SpecHash || edit.SpecHash != i.guard.spec || edit.Revision == settled.Revision {
+		return exceeded{}
+	}
+	return exceeded{edit.Revision, settled.Revision, why}
+}

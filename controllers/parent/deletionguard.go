@@ -1,0 +1,151 @@
+package parent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// DeletionGuard bounds what an edit of a definition or of its scripts deletes. Its methods are called by several goroutines.
+type DeletionGuard interface {
+	// MayDelete returns why a pass with a revision of the scripts must not delete a child of parent, or recreate it, or nil.
+	MayDelete(ctx context.Context, revision string, parent, child apply.Key, recreate bool) error
+	// IsSettled reports whether what a revision deletes is not bounded.
+	IsSettled(revision string) bool
+}
+
+// mayDelete is apply.Options.MayDelete.
+func (p *pass) mayDelete(ctx context.Context, change apply.Change) error {
+	recreate := change.Action == apply.ActionRecreate
+	if recreate && p.env.Access != nil { // Offline there is nothing to ask.
+		if err := p.env.Access.MayCreate(ctx, change.Resource, change.Key.Namespace); err != nil {
+			return fmt.Errorf("it differs, and is not deleted: %w", err)
+		}
+	}
+	if rolls := p.config.RollsScripts; recreate && rolls != nil && rolls(change.Key.Kind) {
+		return nil // It goes on only while what it has made is ready.
+	}
+	return p.guardDeletion(ctx, change.Key, recreate)
+}
+
+// guardDeletion returns why a child must not be deleted, or nil.
+func (p *pass) guardDeletion(ctx context.Context, child apply.Key, recreate bool) error {
+	if p.config.Guard == nil || p.requests.isChanged(p.key, p.observed.Parent) {
+		return nil
+	}
+	err := p.config.Guard.MayDelete(ctx, p.programs.Revision, apply.KeyOf(p.parent), child, recreate)
+	if err == nil {
+		return nil
+	}
+	return &failure{reason: variant.ReasonEditHeld, retry: controller.FieldConflict, err: err}
+}
+
+// guardFinalizer returns why the finalizer must stay, or nil: without it the garbage collector deletes the children.
+func (p *pass) guardFinalizer(ctx context.Context, desired variant.Desired) error {
+	if p.config.Guard == nil || !p.removesFinalizer(p.parent, desired) {
+		return nil
+	}
+	for _, child := range p.observed.Children {
+		if child.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := p.guardDeletion(ctx, apply.KeyOf(child), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requests holds what each parent asked for when it was synced last by an edit that has settled, or for the first time: what a parent asks
+// for since then is not the fault of an edit.
+type requests struct {
+	mu       sync.Mutex
+	byParent map[controller.Key]request
+}
+
+// request identifies what a parent asks for: its generation, or the hash of its content if it has none.
+type request struct {
+	uid     types.UID
+	version uint64
+}
+
+func newRequests() *requests { return &requests{byParent: map[controller.Key]request{}} }
+
+func requestOf(parent *unstructured.Unstructured) request {
+	version := uint64(parent.GetGeneration()) // A deletion changes it, too.
+	if version == 0 {
+		if version = hashContent(parent, readLabels|readAnnotations); parent.GetDeletionTimestamp() != nil {
+			version++
+		}
+	}
+	return request{parent.GetUID(), version}
+}
+
+// isChanged reports whether a parent asks for something else than when it was noted.
+func (r *requests) isChanged(key controller.Key, parent *unstructured.Unstructured) bool {
+	r.mu.Lock()
+	known, is := r.byParent[key]
+	r.mu.Unlock()
+	return is && known != requestOf(parent)
+}
+
+// note notes what a parent asked for in a pass that has succeeded. settled is set if the edit has.
+func (r *requests) note(key controller.Key, parent *unstructured.Unstructured, settled bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, is := r.byParent[key]; settled || !is || known.uid != parent.GetUID() {
+		r.byParent[key] = requestOf(parent)
+	}
+}
+
+func (r *requests) forget(key controller.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byParent, key)
+}
+
+// noteRequest notes what the parent asked for.
+func (p *pass) noteRequest() {
+	if p.config.Guard != nil && !p.idle {
+		p.requests.note(p.key, p.observed.Parent, p.config.Guard.IsSettled(p.programs.Revision))
+	}
+}
+
+// CountChildren returns the numbers of parents, and of their children that are not being deleted and were created no later than a time, by
+// kind. A zero time is for all. The caches must be synced.
+func (r *Reconciler) CountChildren(createdBy time.Time) (children map[schema.GroupKind]int, parents int) {
+	children = map[schema.GroupKind]int{}
+	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
+		parents++
+		r.eachChild(parent, func(child *unstructured.Unstructured) {
+			if createdBy.IsZero() || !child.GetCreationTimestamp().After(createdBy) {
+				children[child.GroupVersionKind().GroupKind()]++
+			}
+		})
+	})
+	return children, parents
+}
+
+// eachChild calls do for each child of a parent that is not being deleted.
+func (r *Reconciler) eachChild(parent *unstructured.Unstructured, do func(child *unstructured.Unstructured)) {
+	claim, err := r.config.Variant.Claim(parent)
+	if err != nil {
+		return // The pass fails with it.
+	}
+	for i := range r.children {
+		for _, child := range claimChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID())).owned {
+			if child.GetDeletionTimestamp() == nil {
+				do(child)
+			}
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+)
+
+// The edits of the tests: of the scripts, and of the spec.
+var (
+	first  = Edit{SpecHash: "s", Revision: strings.Repeat("1", 64)}
+	second = Edit{SpecHash: "s", Revision: strings.Repeat("2", 64)}
+	third  = Edit{SpecHash: "s", Revision: strings.Repeat("3", 64)}
+	ofSpec = Edit{SpecHash: "t", Revision: strings.Repeat("1", 64)}
+)
+
+// guardEnv is a guard of ten ConfigMaps of five parents, where first has settled.
+type guardEnv struct {
+	*testing.T
+	*Guard
+	clock   *testclock.FakeClock
+	left    map[schema.GroupKind]int
+	stored  []Record
+	refused error // by the API server
+	changes int
+}
+
+var configMap, pod = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+func newGuardEnv(t *testing.T) *guardEnv {
+	e := &guardEnv{T: t, clock: testclock.NewFakeClock(time.Unix(1e9, 0)), left: map[schema.GroupKind]int{configMap.GroupKind(): 10}}
+	e.restart(Record{Settled: first, Edit: first})
+	return e
+}
+
+func (e *guardEnv) restart(record Record) {
+	e.Guard = NewGuard(e.clock, record, func(time.Time) Census {
+		return Census{Children: maps.Clone(e.left), Parents: 5}
+	}, func(_ context.Context, r Record) error {
+		e.stored = append(e.stored, r)
+		return e.refused
+	}, func() { e.changes++ })
+}
+
+// remove deletes children number from to below to as an edit, as far as it may, and returns how many that were.
+func (e *guardEnv) remove(edit Edit, kind schema.GroupVersionKind, from, to int) (removed int) {
+	for n := from; n < to; n++ {
+		loss := Loss{
+			Parent: apply.Key{Name: fmt.Sprint("p", n/2)}, Child: apply.Key{Kind: kind, Name: fmt.Sprint("c", n)}, Action: Delete,
+		}
+		if err := e.MayDelete(context.Background(), edit, loss); err == nil {
+			removed++
+		}
+	}
+	return removed
+}
+
+func (e *guardEnv) removes(edit Edit, from, to, want int) {
+	e.Helper()
+	if got := e.remove(edit, configMap, from, to); got != want {
+		_, _, why := e.Held()
+		e.Errorf("%d children are deleted, want %d: %s", got, want, why)
+	}
+}
+
+// TestGuard lets edits delete children, and shows how far they get.
+func TestGuard(t *testing.T) {
+	percent := func(text string) *v1alpha1.ScriptPreview {
+		return &v1alpha1.ScriptPreview{MaxDeletedChildren: new(intstr.Parse(text))}
+	}
+	for name, run := range map[string]func(e *guardEnv){
+		"what has settled deletes all": func(e *guardEnv) {
+			e.removes(first, 0, 10, 10)
+			if len(e.stored) > 0 {
+				e.Errorf("a record was written: %v", e.stored)
+			}
+		},
+		"an edit is held at more than half": func(e *guardEnv) {
+			e.removes(second, 0, 10, 5)
+			edit, settled, why := e.Held()
+			want := "it would delete 6 of 10 children of 3 of 5 parents, first ConfigMap c0; 5 are gone, and no more are deleted"
+			if edit != second || settled != first || why != want || e.changes != 1 {
+				e.Errorf("%v is held, after %v, told %d times: %s", edit, settled, e.changes, why)
+			}
+			e.removes(first, 5, 10, 5) // What served before goes on.
+		},
+		"one child is deleted twice": func(e *guardEnv) {
+			e.removes(second, 0, 5, 5)
+			e.removes(second, 0, 5, 5)
+			e.removes(second, 4, 10, 1)
+		},
+		"half of one kind": func(e *guardEnv) {
+			e.left[pod.GroupKind()] = 2
+			if got := e.remove(second, pod, 0, 2); got != 1 {
+				e.Errorf("%d of 2 Pods are deleted, want 1", got)
+			}
+			if _, _, why := e.Held(); !strings.Contains(why, "2 of 2 children of kind Pod") {
+				e.Error(why)
+			}
+		},
+		"the limits of the definition": func(e *guardEnv) {
+			e.Serve(second, true, percent("20%"))
+			e.removes(second, 0, 10, 2)
+		},
+		"no child at all": func(e *guardEnv) {
+			e.Serve(second, true, percent("0"))
+			e.removes(second, 0, 10, 0)
+		},
+		"limits that say nothing of children": func(e *guardEnv) {
+			e.Serve(second, true, &v1alpha1.ScriptPreview{})
+			e.removes(second, 0, 10, 5)
+		},
+		"two edits in a row add up": func(e *guardEnv) {
+			e.removes(second, 0, 4, 4)
+			e.Serve(third, true, nil)
+			e.left[configMap.GroupKind()] = 6
+			e.removes(third, 4, 10, 1)
+		},
+		"once settled it counts no more": func(e *guardEnv) {
+			e.Serve(second, true, nil)
+			e.removes(second, 0, 4, 4)
+			e.clock.Step(SettleTime)
+			e.Serve(second, true, nil)
+			e.removes(second, 4, 10, 6)
+			if r := e.Record(); r.Settled != second || r.Before != nil {
+				e.Errorf("the record is %+v", r)
+			}
+		},
+		"a step does not settle": func(e *guardEnv) {
+			e.Serve(second, false, nil)
+			e.clock.Step(2 * SettleTime)
+			e.Serve(second, false, nil)
+			e.removes(second, 0, 10, 5)
+		},
+		"what is held does not settle": func(e *guardEnv) {
+			e.Serve(second, true, nil)
+			e.removes(second, 0, 10, 5)
+			e.clock.Step(2 * SettleTime)
+			e.Serve(second, true, nil)
+			e.removes(second, 5, 10, 0)
+		},
+		"approved": func(e *guardEnv) {
+			e.removes(second, 0, 10, 5)
+			e.Approve(second)
+			e.removes(second, 5, 10, 5)
+			if _, _, why := e.Held(); why != "" {
+				e.Error(why)
+			}
+		},
+		"another one is approved": func(e *guardEnv) {
+			e.Approve(third)
+			e.removes(second, 0, 10, 5)
+		},
+		"an edit of the spec": func(e *guardEnv) { e.removes(ofSpec, 0, 10, 5) },
+		"back to what served before, by a pin": func(e *guardEnv) {
+			e.clock.Step(SettleTime)
+			e.Serve(second, true, nil)
+			e.clock.Step(SettleTime)
+			e.Serve(second, true, nil)
+			e.removes(first, 0, 10, 5)
+		},
+		"a restart forgets nothing": func(e *guardEnv) {
+			e.removes(second, 0, 4, 4)
+			e.left[configMap.GroupKind()] = 6
+			e.restart(e.Record())
+			e.removes(second, 4, 10, 1)
+		},
+		"a restart while it is held": func(e *guardEnv) {
+			e.removes(second, 0, 10, 5)
+			e.left[configMap.GroupKind()] = 5
+			e.restart(e.Record())
+			e.removes(second, 5, 10, 0)
+			e.removes(first, 5, 10, 5)
+		},
+		"what can't be recorded is not deleted": func(e *guardEnv) {
+			e.refused = errors.New("no answer")
+			e.removes(second, 0, 10, 0)
+			e.refused = nil
+			e.removes(second, 0, 10, 5)
+		},
+		"the first edit over no children": func(e *guardEnv) {
+			e.left = nil
+			e.restart(Record{})
+			e.Begin(first)
+			e.left = map[schema.GroupKind]int{configMap.GroupKind(): 10}
+			e.removes(first, 0, 10, 10)
+		},
+		"the first edit over children": func(e *guardEnv) {
+			e.restart(Record{})
+			e.Begin(first)
+			e.removes(first, 0, 10, 5)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { run(newGuardEnv(t)) })
+	}
+}
+
+// TestEditID shows what approves an edit.
+func TestEditID(t *testing.T) {
+	if id := second.ID(first); id != second.Revision {
+		t.Errorf("an edit of the scripts is approved as %s", id)
+	}
+	id := ofSpec.ID(first)
+	if len(id) != 64 || id == first.Revision || id == (Edit{SpecHash: "u", Revision: first.Revision}).ID(first) {
+		t.Errorf("an edit of the spec is approved as %s", id)
+	}
+}

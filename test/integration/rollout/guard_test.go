@@ -1,0 +1,186 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// noPreview lets edits through unseen, so that nothing but the guard at the write is left.
+const noPreview = "--script-preview=false"
+
+// deletions returns how many children have been deleted since they were counted last.
+func (r *recorder) deletions() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.deleted)
+}
+
+// TestGuardTakesBack makes an edit that deletes all children, unseen: it is stopped before more than half of them are gone, and taken back.
+func TestGuardTakesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rollout string
+		most    int // that may be deleted, of ten
+	}{
+		"by default":                   {"{paused: false}", 5},
+		"with a limit":                 {"{preview: {maxDeletedChildren: 2}}", 2},
+		"none at all":                  {"{preview: {maxDeletedChildren: 0}}", 0},
+		"by steps":                     {"{steps: [{parents: 80%}]}", 5},
+		"limits that nobody has set":   {"{preview: {}}", 5},
+		"a percentage of all there is": {"{preview: {maxDeletedChildren: 30%}}", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, 10, c.rollout, noPreview)
+			first := s.waitForServing()
+			r := s.record()
+			s.write(lost)
+			s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "it would delete", "of 10 children", "and no more are deleted",
+				"revision "+first[:16]+" serves", "libretto rollout approve")
+			s.waitForValues(map[string]int{"one": 10}) // What was deleted is back.
+			s.WaitForQuiet()
+			if n := r.deletions(); n > c.most {
+				t.Errorf("%d children were deleted, and %d may be", n, c.most)
+			}
+			s.WaitForEvent(s.definition, "RolledBack", "it would delete")
+
+			s.Restart() // It is not tried again.
+			s.WaitForQuiet()
+			s.waitForValues(map[string]int{"one": 10})
+
+			s.edit("two", "") // Another edit is.
+			s.waitForValues(map[string]int{"two": 10})
+		})
+	}
+}
+
+// TestGuardAndApproval lets through by name what the guard has taken back.
+func TestGuardAndApproval(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{paused: false}", noPreview)
+	s.write(lost)
+	held := s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "it would delete 6 of 10 children")
+	s.waitForValues(map[string]int{"one": 10})
+	_, command, _ := strings.Cut(held.Message, "kubectl annotate ")
+	s.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
+	s.waitForValues(map[string]int{})
+	s.WaitForCondition(s.definition, "Ready", "True")
+}
+
+// TestGuardIsOfTheEdit deletes parents after an edit, and scales others down: that is no fault of the edit.
+func TestGuardIsOfTheEdit(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{paused: false}", noPreview)
+	s.write(`export function sync({parent}) {
+  const name = parent.metadata.name;
+  if ((parent.spec ?? {}).off) return {children: []};
+  return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: "two"}}]};
+}
+`)
+	s.waitForValues(map[string]int{"two": 10})
+	for n := range 8 {
+		s.ApplyThing(thing(n), "", "off: true")
+	}
+	s.waitForValues(map[string]int{"two": 2})
+	s.WaitForCondition(s.definition, "ParentsSynced", "True")
+}
+
+// TestGuardOfDefinition edits the definition alone, so that there is nothing to go back to: no more is deleted until it is undone, or approved.
+func TestGuardOfDefinition(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{paused: false}", noPreview)
+	s.write(`export function sync({controller, parent}) {
+  const name = parent.metadata.name;
+  if (controller.spec.resyncPeriodSeconds === 77) return {children: []};
+  return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: "two"}}]};
+}
+`)
+	s.waitForValues(map[string]int{"two": 10})
+	r := s.record()
+	s.PatchDefinition(s.kind, s.definition, `{"spec": {"resyncPeriodSeconds": 77}}`)
+	held := s.WaitForCondition(s.definition, "Progressing", "False", "Held", "it would delete 6 of 10 children", "5 are gone")
+	s.WaitForCondition(s.definition, "ParentsSynced", "False", "EditHeld: ")
+	s.WaitForQuiet()
+	if n := r.deletions(); n != 5 {
+		t.Errorf("%d children were deleted", n)
+	}
+	if id := s.rollout().HeldRevision; !strings.Contains(held.Message, id[:16]) {
+		t.Errorf("%s is held, and the message is %s", id, held.Message)
+	}
+	s.Restart()
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "no more are deleted")
+	s.waitForValues(map[string]int{"two": 5})
+	_, command, _ := strings.Cut(held.Message, "kubectl annotate ")
+	s.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
+	s.waitForValues(map[string]int{})
+	s.WaitForCondition(s.definition, "ParentsSynced", "True")
+}
+
+// TestGuardOfPin pins a revision that deletes what the one that serves has made.
+func TestGuardOfPin(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{paused: false}", noPreview)
+	first := s.waitForServing()
+	s.write(`export const sync = ({parent}) => ({children: ["a", "b"].map((n) => ({
+  apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name + (n === "a" ? "" : "-" + n)}, data: {value: n}}))});
+`)
+	s.waitForValues(map[string]int{"a": 10, "b": 10})
+	r := s.record()
+	s.define(fmt.Sprintf("{revision: %q, preview: {maxDeletedChildren: 4}}", first[:16]))
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "which spec.scriptRollout.revision pins, is held: it would delete 5 of 20 children")
+	s.waitForValues(map[string]int{"a": 10, "b": 10})
+	if n := r.deletions(); n > 4 {
+		t.Errorf("%d children were deleted", n)
+	}
+}
+
+// TestGuardOfFinalizer edits a finalize hook so that it lets parents go too early: the children would go with them.
+func TestGuardOfFinalizer(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"with children": "finalized: true, children", "without": "finalized: true, children: []", "not yet": "finalized: false, children: []",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := env.NewWithThings(t)
+			s := &scene{Env: e, definition: e.Namespace, kind: env.Composite}
+			finalizing := func(answer string) {
+				s.write(fmt.Sprintf(`const made = (parent) => [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: "one"}}];
+export const sync = ({parent}) => ({children: made(parent)});
+export const finalize = ({parent}) => { const children = made(parent); return {%s}; };
+`, answer))
+			}
+			finalizing("finalized: false, children")
+			e.Apply(s.text("{paused: false}") + "    finalize: {version: v2, script: {path: sync.js}}\n")
+			for n := range 6 {
+				e.ApplyThing(thing(n), "", "")
+			}
+			s.start(noPreview)
+			s.waitForValues(map[string]int{"one": 6})
+			e.WaitForQuiet()
+			for n := range 6 {
+				e.Delete(e.Things(), e.Namespace, thing(n))
+			}
+			e.WaitForQuiet()
+			s.waitForValues(map[string]int{"one": 6})
+			r := s.record()
+			finalizing(answer)
+			held := s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "it would delete 4 of 6 children")
+			e.WaitForQuiet()
+			if n := r.deletions(); n > 3 {
+				t.Errorf("%d children were deleted", n)
+			}
+			if left := len(e.List(e.Things(), "")); left < 3 {
+				t.Errorf("%d Things are left", left)
+			}
+			_, command, _ := strings.Cut(held.Message, "kubectl annotate ")
+			e.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
+			if answer != "finalized: false, children: []" {
+				e.WaitForCount(e.Things(), "", 0)
+			}
+		})
+	}
+}
