@@ -151,9 +151,9 @@ func (b *Batch) WithoutBaseline(isParent func(*unstructured.Unstructured) bool) 
 type Findings struct {
 	// Total is the number of all parents, Known of those that could be previewed, Unknown of those that could not, and failing of those
 	// that fail and did not. Uncalled are those of Unknown for which hooks were not called, which is left to the Guard: unmade because of
-	// calls that take too long. Late are those of failing with such calls.
+	// calls that take too long. busy are those for which the host had no worker. Late are those of failing with such calls.
 	Total, Known, Unknown, Uncalled, Late int
-	failing, unmade                       int
+	failing, unmade, busy                 int
 	// children are the numbers of the children of Known by kind, and destroyed those that are destroyed.
 	children  map[schema.GroupKind]int
 	destroyed map[destruction]*destroyed
@@ -295,13 +295,16 @@ func (f *Findings) AddUnmade(parents int, why error) {
 // addUnknown adds why parents are unknown.
 func (f *Findings) addUnknown(key apply.Key, err error, parents int) {
 	var uncalled UnmadeError
-	if !errors.As(err, &uncalled) {
-		f.firstUnknown.keep(key, err)
-		return
-	}
-	f.firstUncalled.keep(key, err)
-	if f.Uncalled += parents; uncalled == ErrLate {
-		f.unmade += parents
+	switch {
+	case errors.As(err, &uncalled), errors.Is(err, engines.ErrBackoff):
+		f.firstUncalled.keep(key, err)
+		if f.Uncalled += parents; uncalled == ErrLate {
+			f.unmade += parents
+		}
+	default:
+		if f.firstUnknown.keep(key, err); errors.Is(err, engines.ErrNoWorker) {
+			f.busy += parents
+		}
 	}
 }
 
@@ -316,6 +319,11 @@ func (f *Findings) Held(r Rule) string {
 
 // IsUntold reports whether nothing could be told of parents for which hooks would be called.
 func (f *Findings) IsUntold() bool { return f.Unknown > f.Uncalled }
+
+// IsBusy reports whether all could be told of an edit that is harmless so far, if the host had the time.
+func (f *Findings) IsBusy(r Rule) bool {
+	return f.busy > 0 && f.busy == f.Unknown-f.Uncalled && len(r.violations(f)) == 0
+}
 
 // Summary returns how many parents were previewed, and why others could not be.
 func (f *Findings) Summary() string {

@@ -90,6 +90,9 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 // result returns what the findings come to.
 func (r *run) result() scripts.Preview {
 	f := r.findings
+	if f.IsBusy(r.rule) {
+		return scripts.Preview{Later: true, Untold: true}
+	}
 	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), Alone: r.Alone}
 	p.Destroys = p.Held == "" && f.Destroys()
 	if p.Held != "" && f.Unknown > 0 && !p.Untold {

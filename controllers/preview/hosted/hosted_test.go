@@ -293,8 +293,7 @@ func TestPreview(t *testing.T) {
 		"no worker": {
 			reason: "A host that is busy says nothing about the scripts.",
 			next:   one().with("sync", busy),
-			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
-				"HostBusy: sync hook: no worker was free"},
+			want:   scripts.Preview{Later: true, Untold: true},
 		},
 		"a sample": {
 			reason: "What is told says of how many.",
@@ -307,10 +306,9 @@ func TestPreview(t *testing.T) {
 			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
 		},
 		"related objects in no cache": {
-			reason: "The preview makes no request: nothing is known of such parents.", customize: customize,
-			serving: one().with("customize", asking("configmaps")), next: one().with("customize", asking("services")),
-			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
-				"HookFailed: customize hook: not previewed: related services are in no cache"},
+			reason: "A cache is filled, as the edit needs it anyhow.", customize: customize,
+			serving: one().with("customize", asking("configmaps")), next: making("1", nil).with("customize", asking("services")),
+			want: scripts.Preview{Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
 		},
 		"a webhook": {
 			reason: "No server is called.", sync: `webhook: {url: "http://nowhere.invalid"}`,
@@ -396,19 +394,28 @@ func TestLateOnce(t *testing.T) {
 	}
 }
 
-// TestNoSlot has previews of others end too late: then the edit is let through, and told.
+// TestNoSlot has previews of others end late: the edit waits for its turn, and is not let through meanwhile.
 func TestNoSlot(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
 	previewer := New("libretto", nil)
-	previewer.slots = scripts.NewSlots(1, time.Millisecond, errSlots)
-	release, err := previewer.slots.Acquire(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
+	var others []func()
+	for n := range maxPreviews {
+		release, err := previewer.slots.Acquire(t.Context(), fmt.Sprint("other", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, release)
 	}
-	defer release()
-	want := scripts.Preview{Unknown: 2, Summary: "it was not previewed: the previews of other scripts have not ended"}
-	if diff := cmp.Diff(want, previewer.Preview(t.Context(), s.subject(making("1", nil)))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	ended := make(chan scripts.Preview, 1)
+	go func() { ended <- previewer.Preview(t.Context(), s.subject(making("1", nil))) }()
+	if len(ended) > 0 {
+		t.Error("it has not waited")
+	}
+	for _, release := range others {
+		release()
+	}
+	if p := <-ended; !strings.HasPrefix(p.Held, "it would delete 6 of 6 children") {
+		t.Errorf("%+v", p)
 	}
 }
 
