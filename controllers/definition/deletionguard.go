@@ -22,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // specHash returns the SHA-256 of the spec without the scripts, which have a revision.
@@ -154,6 +155,11 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 		revision = state.UpdatedRevision
 	}
 	edit := i.guard.edit(revision)
+	if s.rollout != nil && s.rollout.Revision != "" && i.hooks.tree != nil {
+		if pinned, err := i.hooks.tree.Revision(scripts.RevisionID(s.rollout.Revision)); err == nil {
+			s.guard.Replace(edit, i.guard.edit(string(pinned.ID)))
+		}
+	}
 	if held, settled, why := s.guard.Held(); s.isApprovedEdit(object, i, held, settled) {
 		if s.guard.Approve(held); why != "" {
 			i.reconciler.Resync(i.queue, r.config.ReloadSpread)

@@ -211,6 +211,17 @@ func (g *Guard) Begin(edit Edit) {
 	}
 }
 
+// Replace notes that somebody has chosen that an edit serves in the place of the one that does, which may be the one that served before:
+// what that deletes counts then, too.
+func (g *Guard) Replace(serving, edit Edit) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if edit == g.record.Settled && edit != serving {
+		g.settle(serving)
+		g.begin(edit)
+	}
+}
+
 // Approve lets an edit delete whatever it does.
 func (g *Guard) Approve(edit Edit) {
 	g.mu.Lock()

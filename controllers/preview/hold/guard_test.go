@@ -170,6 +170,14 @@ func TestGuard(t *testing.T) {
 			e.Serve(second, true, nil)
 			e.removes(first, 0, 10, 5)
 		},
+		"back to what served before, at once": func(e *guardEnv) {
+			e.Serve(second, true, nil)
+			e.Replace(second, first)
+			e.removes(first, 0, 10, 5)
+			if edit, before, _ := e.Held(); edit != first || before != second {
+				e.Errorf("%v is held, after %v", edit, before)
+			}
+		},
 		"a restart forgets nothing": func(e *guardEnv) {
 			e.removes(second, 0, 4, 4)
 			e.left[configMap.GroupKind()] = 6

@@ -76,13 +76,13 @@ func TestGuardIsOfTheEdit(t *testing.T) {
 	s := newScene(t, 10, "{paused: false}", noPreview)
 	s.write(`export function sync({parent}) {
   const name = parent.metadata.name;
-  if ((parent.spec ?? {}).off) return {children: []};
+  if ((parent.spec ?? {}).gone) return {children: []};
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value: "two"}}]};
 }
 `)
 	s.waitForValues(map[string]int{"two": 10})
 	for n := range 8 {
-		s.ApplyThing(thing(n), "", "off: true")
+		s.ApplyThing(thing(n), "", "gone: true")
 	}
 	s.waitForValues(map[string]int{"two": 2})
 	s.WaitForCondition(s.definition, "ParentsSynced", "True")
@@ -154,7 +154,7 @@ export const finalize = ({parent}) => { const children = made(parent); return {%
 `, answer))
 			}
 			finalizing("finalized: false, children")
-			e.Apply(s.text("{paused: false}") + "    finalize: {version: v2, script: {path: sync.js}}\n")
+			e.Apply(replace(s.text("{paused: false}"), "hooks: {", "hooks: {finalize: {version: v2, script: {path: sync.js}}, "))
 			for n := range 6 {
 				e.ApplyThing(thing(n), "", "")
 			}
