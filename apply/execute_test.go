@@ -134,14 +134,19 @@ func TestExecuteRequests(t *testing.T) {
 	}
 }
 
-// TestRecreateNeedsRight checks that nothing is deleted to be created again where that is known to be refused.
-func TestRecreateNeedsRight(t *testing.T) {
+// TestMayDelete checks that nothing is deleted, or deleted to be created again, that must not be.
+func TestMayDelete(t *testing.T) {
 	pod, other := stored(t, object(podRule, "a")), stored(t, object(podRule, "b"))
 	client := cluster(pod, other)
 	forbidden := apierrors.NewForbidden(podRule.Resource.GroupResource(), "a", errBoom)
 	outcomes := Execute(t.Context(), client, []Change{
 		about(ActionRecreate, pod, podRule.Resource), about(ActionDelete, other, podRule.Resource),
-	}, Options{MayDelete: func(context.Context, Change) error { return forbidden }})
+	}, Options{MayDelete: func(_ context.Context, c Change) error {
+		if c.Action == ActionRecreate {
+			return forbidden
+		}
+		return nil
+	}})
 	if err := outcomes[0].Err; !errors.Is(err, forbidden) || Classify(err) != FailureInvalid {
 		t.Errorf("the recreation ends with %v, want that it is forbidden", err)
 	}

@@ -220,7 +220,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	r := &Reconciler{&shared{
 		config: Config{Definition: "CompositeController a"}, problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock),
-		env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
+		previewCaches: newPreviewCaches(nil, clock), env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
 	}}
 	r.Expire()
 	flood := func() {
@@ -354,7 +354,7 @@ func TestReportRecovered(t *testing.T) {
 	r := &Reconciler{&shared{
 		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: gadgets, Selects: all}, cache: cache}},
 		problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock), env: Environment{SyncEvents: recorder},
-		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(clock.Now())),
+		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(clock.Now())), previewCaches: newPreviewCaches(nil, clock),
 	}}
 	gone := parent.DeepCopy()
 	gone.SetName("gone")

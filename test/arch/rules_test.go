@@ -132,8 +132,8 @@ var rules = []rule{
 		"engines", "apply/...", "runtime/controller", "runtime/discovery",
 	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
 	{packages: "controllers/preview", imports: []string{
-		"controllers/api/...", "controllers/variant", "controllers/parent", "controllers/render", "controllers/render/memcluster", "controllers/render/stage",
-		"engines", "apply/...", "runtime/controller",
+		"controllers/api/...", "controllers/variant", "controllers/parent", "controllers/preview/hold", "controllers/render", "controllers/render/memcluster",
+		"controllers/render/stage", "engines", "apply/...", "runtime/controller",
 	}, why: "it tells what a definition would do with objects that its caller has read: from a cluster or from caches"},
 	{packages: "controllers/preview/hold", imports: []string{"controllers/api/...", "engines", "apply/..."}, excludes: clients,
 		why: "it is the one rule by which hosts hold edits and commands tell that they will: it knows neither caches nor clusters"},

@@ -208,18 +208,19 @@ func TestHeldWhileDown(t *testing.T) {
 	isWhole(e, before, "an edit made while no host ran")
 }
 
-// TestNoPreview turns the preview off.
+// TestNoPreview turns the preview off: an edit that deletes too much serves, and is taken back before it has.
 func TestNoPreview(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t, "--script-preview=false")
 	applyFiles(e, "hooks", "sync.js", scriptMaking("one"))
-	defineOfConfigMaps(e, "", "InPlace", source(e, "hooks"))
+	definition := defineOfConfigMaps(e, "", "InPlace", source(e, "hooks"))
 	e.ApplyThing("a", "", "")
 	waitForSaid(e, "a", "one")
+	waitUntilArchived(e, definition)
 	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
-	waitForSaid(e, "a", "two")
+	e.WaitForCondition(definition, "Progressing", "False", "RolledBack", "it would delete 2 of 3 children of 1 of 1 parents")
 	e.Eventually(func() error {
-		if left := uids(e); len(left) > 0 {
+		if left := uids(e); len(left) != 3 {
 			return fmt.Errorf("children %q are left", left)
 		}
 		return nil
