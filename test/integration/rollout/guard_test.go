@@ -184,3 +184,31 @@ export const finalize = ({parent}) => { const children = made(parent); return {%
 		})
 	}
 }
+
+// TestHeldWithNewRelated previews an edit whose customize hook asks for a kind that no cache has: it is listed for that.
+func TestHeldWithNewRelated(t *testing.T) {
+	t.Parallel()
+	e := env.NewWithThings(t)
+	s := &scene{Env: e, definition: e.Namespace, kind: env.Composite}
+	asking := func(related, children string) {
+		s.write(fmt.Sprintf(`export const customize = () => ({relatedResources: [%s]});
+export const sync = ({parent}) => ({children: %s});
+`, related, children))
+	}
+	const child = `[{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: "one"}}]`
+	asking("", child)
+	e.Apply(replace(s.text("{paused: false}"), "hooks: {", "hooks: {customize: {version: v2, script: {path: sync.js}}, "))
+	for n := range 4 {
+		e.ApplyThing(thing(n), "", "")
+	}
+	s.start()
+	s.waitForValues(map[string]int{"one": 4})
+	s.waitForServing()
+	r := s.record()
+	asking(`{apiVersion: "apps/v1", resource: "deployments"}`, "[]")
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "it would delete 4 of 4 children of 4 of 4 parents")
+	e.WaitForQuiet()
+	r.check(t, "one")
+	asking(`{apiVersion: "apps/v1", resource: "deployments"}`, replace(child, "one", "two"))
+	s.waitForValues(map[string]int{"two": 4})
+}
