@@ -87,6 +87,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		t.library.Metrics.previewed(t.spec.Definition, previewApproved, 0)
 		return Preview{Approved: true, Summary: "approved by name"}, true
 	}
+	again := t.repreview.Swap(false) // Also while the archive is awaited: publishHeld would look again at once, for ever.
 	if current == nil {
 		if current = t.lastGood(ctx); current != nil {
 			t.hold = hold{} // There is something to compare it with now.
@@ -97,7 +98,6 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 			return p, true
 		}
 	}
-	again := t.repreview.Swap(false)
 	if t.hold.candidate == r && !t.hold.last.Later && !again {
 		return t.hold.last, true
 	}

@@ -283,6 +283,7 @@ func TestArchiveUnreadable(t *testing.T) {
 		"it does not pass":    {reason: "a harmless edit takes over", passes: time.Hour, edit: "2", text: "2"},
 		"it passes late":      {reason: "what served goes on then", passes: 45 * time.Second, edit: "harm", text: "1", held: "it would delete all"},
 		"approved meanwhile":  {reason: "an approval waits for nothing", passes: time.Hour, edit: "harm", text: "harm", steps: []step{approve(false)}},
+		"inputs change":       {reason: "that is looked at once", passes: time.Hour, edit: "2", text: "2", steps: []step{func(w *env) { w.tree.SetPreviewInputs("other limits") }}},
 		"edited meanwhile":    {reason: "the newest text counts", passes: time.Hour, edit: "harm", text: "3", steps: []step{sync("3")}},
 		"taken back":          {reason: "what served needs no preview", passes: time.Hour, edit: "harm", text: "1", steps: []step{sync("1")}},
 		"does not load, then": {reason: "it is no reason to forget what served", passes: 10 * time.Second, edit: "harm", text: "1", steps: []step{sync("bad")}},
