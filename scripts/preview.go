@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// ApprovalAnnotation is on a ConfigMap of scripts. Its value is the ID of a revision that takes over whatever its preview says.
-const ApprovalAnnotation = "metacontroller.k8s.io/approved-revision"
-
 // Preview is what a preview of a revision came to.
 type Preview struct {
 	// Later is set if there can't be a preview yet. The preview inputs change when there can.
@@ -45,14 +42,14 @@ type hold struct {
 // previewInputs are what the preview of a tree depends on besides the text.
 type previewInputs struct {
 	version   string
-	approvals []string
+	approvals Approvals
 }
 
-// SetPreviewInputs sets the version of what previews depend on besides the text, and the IDs of revisions that need none, in full or their
-// first digits. If a revision is held, it is looked at again when these change.
-func (t *Tree) SetPreviewInputs(version string, approvals ...string) {
+// SetPreviewInputs sets the version of what previews depend on besides the text, and which revisions need none. If a revision is held, it
+// is looked at again when these change.
+func (t *Tree) SetPreviewInputs(version string, approvals Approvals) {
 	t.mu.Lock()
-	changed := t.previewed.version != version || !slices.Equal(t.previewed.approvals, approvals)
+	changed := t.previewed.version != version || !t.previewed.approvals.equal(approvals)
 	t.previewed = previewInputs{version, approvals}
 	if changed {
 		t.repreview.Store(true)
@@ -67,12 +64,17 @@ func (t *Tree) SetPreviewInputs(version string, approvals ...string) {
 // isApproved reports whether the definition, its status or a ConfigMap names a revision as approved.
 func (t *Tree) isApproved(id RevisionID) bool {
 	t.mu.Lock()
-	approvals := slices.Clone(t.previewed.approvals)
+	approvals := t.previewed.approvals
 	t.mu.Unlock()
-	for _, s := range t.sources {
-		approvals = append(approvals, s.object().Approved)
+	if slices.ContainsFunc(approvals.Named, id.IsApprovedBy) {
+		return true
 	}
-	return slices.Contains(approvals, string(id)) || slices.Contains(approvals, id.Short())
+	for _, s := range t.sources {
+		if approvals.OfConfigMaps && id.IsApprovedBy(s.object().Approval.Text) {
+			return true
+		}
+	}
+	return false
 }
 
 // preview tells whether a revision that loads takes over. It returns false if the sources have changed meanwhile.

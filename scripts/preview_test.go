@@ -46,13 +46,23 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 	return scripts.Preview{Summary: "previewed", Alone: f.alone}
 }
 
+// ofConfigMaps lets annotations of ConfigMaps approve.
+func ofConfigMaps(w *env) { w.tree.SetPreviewInputs("", scripts.Approvals{OfConfigMaps: true}) }
+
 // approve names the revision that is held on ConfigMap a/one, in full or by its first digits.
 func approve(short bool) step {
-	return func(w *env) {
-		id := string(w.tree.State().Desired)
+	return approveAs(func(id scripts.RevisionID) string {
 		if short {
-			id = w.tree.State().Desired.Short()
+			return id.Short()
 		}
+		return string(id)
+	})
+}
+
+// approveAs writes something of the revision that is held on ConfigMap a/one.
+func approveAs(text func(scripts.RevisionID) string) step {
+	return func(w *env) {
+		id := text(w.tree.State().Desired)
 		object, err := w.client.CoreV1().ConfigMaps("a").Get(context.Background(), "one", metav1.GetOptions{})
 		if err != nil {
 			w.t.Fatal(err)
@@ -101,21 +111,39 @@ func TestPreviewedEdits(t *testing.T) {
 			want: want{Text: "1", Runs: 2},
 		},
 		"approved on the ConfigMap": {
-			reason: "the whole hash counts", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(false)} },
+			reason: "the whole hash counts", steps: func(*fakePreviewer) []step { return []step{sync("1"), ofConfigMaps, sync("harm"), approve(false)} },
 			want: want{Text: "harm", Approved: true, Runs: 2},
 		},
 		"approved by its first digits": {
-			reason: "that is what messages have", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(true)} },
+			reason: "that is what messages have", steps: func(*fakePreviewer) []step { return []step{sync("1"), ofConfigMaps, sync("harm"), approve(true)} },
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"approved in upper case, among spaces": {
+			reason: "people copy it from anywhere", steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), ofConfigMaps, sync("harm"), approveAs(func(id scripts.RevisionID) string { return " " + strings.ToUpper(string(id)) + "\n" })}
+			},
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"approved on a ConfigMap that may not": {
+			reason: "the definition does not let its ConfigMaps approve", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(false)} },
+			want: want{Text: "1", Held: held, Runs: 2},
+		},
+		"allowed afterwards": {
+			reason: "the annotation counts once the definition lets it", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(false), ofConfigMaps} },
 			want: want{Text: "harm", Approved: true, Runs: 2},
 		},
 		"another one was approved": {
-			reason: "an approval is of one revision", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(true), sync("harm 2")} },
+			reason: "an approval is of one revision", steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), ofConfigMaps, sync("harm"), approve(true), sync("harm 2")}
+			},
 			want: want{Text: "harm", Held: held, Runs: 3},
 		},
 		"approved by the definition": {
 			reason: "the inputs have the definition's annotation, and what the status remembers",
 			steps: func(*fakePreviewer) []step {
-				return []step{sync("1"), sync("harm"), func(w *env) { w.tree.SetPreviewInputs("", "other", w.tree.State().Desired.Short()) }}
+				return []step{sync("1"), sync("harm"), func(w *env) {
+					w.tree.SetPreviewInputs("", scripts.Approvals{Named: []string{"other", w.tree.State().Desired.Short()}})
+				}}
 			},
 			want: want{Text: "harm", Approved: true, Runs: 2},
 		},
@@ -126,14 +154,14 @@ func TestPreviewedEdits(t *testing.T) {
 		"now": {
 			reason: "it is previewed when the inputs change",
 			steps: func(f *fakePreviewer) []step {
-				return []step{sync("1"), sync("later"), func(w *env) { f.ready.Store(true); w.tree.SetPreviewInputs("ready") }}
+				return []step{sync("1"), sync("later"), func(w *env) { f.ready.Store(true); w.tree.SetPreviewInputs("ready", scripts.Approvals{}) }}
 			},
 			want: want{Text: "later", Runs: 3},
 		},
 		"held, and other inputs": {
 			reason: "what is held is previewed again when the inputs change",
 			steps: func(*fakePreviewer) []step {
-				return []step{sync("1"), sync("harm"), func(w *env) { w.tree.SetPreviewInputs("another spec serves") }}
+				return []step{sync("1"), sync("harm"), func(w *env) { w.tree.SetPreviewInputs("another spec serves", scripts.Approvals{}) }}
 			},
 			want: want{Text: "1", Held: held, Runs: 3},
 		},
@@ -147,7 +175,7 @@ func TestPreviewedEdits(t *testing.T) {
 				var id scripts.RevisionID
 				return []step{
 					sync("1"), sync("harm"), func(w *env) { id = w.tree.State().Desired }, sync("1"),
-					func(w *env) { w.tree.SetPreviewInputs("", string(id)) }, sync("harm"),
+					func(w *env) { w.tree.SetPreviewInputs("", scripts.Approvals{Named: []string{string(id)}}) }, sync("harm"),
 				}
 			},
 			want: want{Text: "harm", Approved: true, Runs: 2},
@@ -155,7 +183,11 @@ func TestPreviewedEdits(t *testing.T) {
 		"other inputs meanwhile": {
 			reason: "a preview by what does not hold any more lets nothing through",
 			steps: func(f *fakePreviewer) []step {
-				return []step{sync("1"), sync("waits"), func(w *env) { w.tree.SetPreviewInputs("other limits"); f.ready.Store(true); close(f.end) }}
+				return []step{sync("1"), sync("waits"), func(w *env) {
+					w.tree.SetPreviewInputs("other limits", scripts.Approvals{})
+					f.ready.Store(true)
+					close(f.end)
+				}}
 			},
 			want: want{Text: "waits", Runs: 3},
 		},
@@ -282,8 +314,8 @@ func TestArchiveUnreadable(t *testing.T) {
 		"it passes":           {reason: "the edit is compared with what served", passes: 10 * time.Second, edit: "harm", text: "1", held: "it would delete all"},
 		"it does not pass":    {reason: "a harmless edit takes over", passes: time.Hour, edit: "2", text: "2"},
 		"it passes late":      {reason: "what served goes on then", passes: 45 * time.Second, edit: "harm", text: "1", held: "it would delete all"},
-		"approved meanwhile":  {reason: "an approval waits for nothing", passes: time.Hour, edit: "harm", text: "harm", steps: []step{approve(false)}},
-		"inputs change":       {reason: "that is looked at once", passes: time.Hour, edit: "2", text: "2", steps: []step{func(w *env) { w.tree.SetPreviewInputs("other limits") }}},
+		"approved meanwhile":  {reason: "an approval waits for nothing", passes: time.Hour, edit: "harm", text: "harm", steps: []step{ofConfigMaps, approve(false)}},
+		"inputs change":       {reason: "that is looked at once", passes: time.Hour, edit: "2", text: "2", steps: []step{func(w *env) { w.tree.SetPreviewInputs("other limits", scripts.Approvals{}) }}},
 		"edited meanwhile":    {reason: "the newest text counts", passes: time.Hour, edit: "harm", text: "3", steps: []step{sync("3")}},
 		"taken back":          {reason: "what served needs no preview", passes: time.Hour, edit: "harm", text: "1", steps: []step{sync("1")}},
 		"does not load, then": {reason: "it is no reason to forget what served", passes: 10 * time.Second, edit: "harm", text: "1", steps: []step{sync("bad")}},

@@ -35,6 +35,15 @@ func (id RevisionID) IsKnownAs(stored RevisionID) bool {
 	return id == stored || stored != "" && id.Short() == string(stored)
 }
 
+// IsRevisionID reports whether a text names a revision, as archive.ParseID reads it.
+func IsRevisionID(text string) bool { return archive.ParseID(text) != "" }
+
+// IsApprovedBy reports whether a text, as an annotation has it, approves the revision: it is the ID, as archive.ParseID reads it.
+func (id RevisionID) IsApprovedBy(text string) bool {
+	named := RevisionID(archive.ParseID(text))
+	return named != "" && id.IsKnownAs(named)
+}
+
 // fingerprint identifies contents. It is safe against forged contents.
 type fingerprint [sha256.Size]byte
 

@@ -99,7 +99,7 @@ type configMapSource struct {
 
 func (s *configMapSource) object() Object {
 	r := s.Read()
-	return Object{UID: r.UID, Version: r.ResourceVersion, Approved: r.Annotations[ApprovalAnnotation], Manager: r.Manager}
+	return Object{UID: r.UID, Version: r.ResourceVersion, Approval: ApprovalIn(r.Annotations, r.ManagedFields), Manager: r.Manager}
 }
 
 func (s *configMapSource) read() reading {

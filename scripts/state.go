@@ -63,6 +63,8 @@ type State struct {
 	NotArchived string
 	// Archived is the ID of the revision that is known to be in the archive: Loaded if that is, else the last one, or empty.
 	Archived RevisionID
+	// Annotated is the text of the approving annotations of the sources. It changes when they do.
+	Annotated string
 }
 
 // Problem is something that keeps a tree from loading.
@@ -133,7 +135,8 @@ func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
 		s.LoadingSince.Equal(o.LoadingSince) && s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing &&
-		s.Approved == o.Approved && s.NotArchived == o.NotArchived && s.Archived == o.Archived && s.NotCompared == o.NotCompared
+		s.Approved == o.Approved && s.NotArchived == o.NotArchived && s.Archived == o.Archived && s.NotCompared == o.NotCompared &&
+		s.Annotated == o.Annotated
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

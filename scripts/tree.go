@@ -87,8 +87,8 @@ type Object struct {
 	types.NamespacedName
 	UID     types.UID
 	Version string
-	// Approved is the ID of a revision that its ApprovalAnnotation names, or empty.
-	Approved string
+	// Approval is its annotation that approves a revision.
+	Approval Approval
 	// Manager is the field manager that wrote the data last, or empty.
 	Manager string
 }
@@ -329,6 +329,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 		return false
 	}
 	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
+	next.Annotated = t.annotated()
 	t.mu.Lock()
 	next.NotArchived, next.Archived = t.state.NotArchived, t.state.Archived
 	if next.RestoredFrom != "" {

@@ -140,7 +140,7 @@ func writes(problem string) conduct {
 }
 
 func rolloutApproveCommand(w process) *cobra.Command {
-	o := newWriteOptions()
+	o, reason := newWriteOptions(), ""
 	c := &cobra.Command{
 		Use:   "approve NAME [REVISION]",
 		Short: "Let an edit of scripts through that is held or was rolled back",
@@ -149,10 +149,12 @@ back. It takes over whatever its preview says, and no other edit does: if anothe
 one is held meanwhile, nothing is written. REVISION is an ID, in full or the first
 16 digits; it may be one that comes later.
 
-It writes the annotation metacontroller.k8s.io/approved-revision of the definition.
+It writes the annotation metacontroller.k8s.io/approved-revision of the definition,
+and with --reason metacontroller.k8s.io/approval-reason. Where the admission policy of
+manifests/approval is applied, that takes the verb approve on the definition.
 ` + definitionArgument,
 		Example: `  libretto rollout approve hello
-  libretto rollout approve cc/hello 1060ddcff4550b3b`,
+  libretto rollout approve cc/hello 1060ddcff4550b3b --reason "moves to StatefulSets, CHG-1234"`,
 		Args:              exactly(1, 2, "one definition, and a revision if you like"),
 		ValidArgsFunction: o.complete(w),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -161,11 +163,12 @@ It writes the annotation metacontroller.k8s.io/approved-revision of the definiti
 				revision = args[1]
 			}
 			return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
-				return t.Approve(ctx, t.definition, revision, t.dryRun)
+				return t.Approve(ctx, t.definition, revision, reason, t.dryRun)
 			})
 		},
 	}
 	o.addTo(c)
+	c.Flags().StringVar(&reason, "reason", reason, "why, for the status and the event of the definition")
 	finish(c, writes("nothing is held, another edit is held meanwhile"))
 	return c
 }

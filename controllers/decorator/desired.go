@@ -50,6 +50,8 @@ func entries(response *variant.Response, field string) map[string]*string {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		value, ok := given[key].(string)
 		switch {
+		case ok && field == "annotations" && variant.Approves(key):
+			response.Fail("%s[%q]: %s", field, key, variant.NoApproval)
 		case ok:
 			read[key] = &value
 		case given[key] == nil:

@@ -51,6 +51,21 @@ func TestDesired(t *testing.T) {
 			answer: `{attachments: [{apiVersion: v1, kind: Service, metadata: {name: a, namespace: prod, annotations: {x: z, gone: null}}}]}`,
 			want:   `{attachments: [{apiVersion: v1, kind: Service, metadata: {name: a, namespace: prod, annotations: {x: z, gone: null, metacontroller.k8s.io/decorator-controller: svc}}}]}`,
 		},
+		"ApprovingAttachment": {
+			reason: "The host would approve an edit with its own rights.",
+			answer: `{attachments: [{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {metacontroller.k8s.io/approved-revision: "0123456789abcdef"}}}]}`,
+			err:    `attachments[0].metadata.annotations["metacontroller.k8s.io/approved-revision"]: approves an edit of scripts, which no hook may do: leave it out, and let a person write it`,
+		},
+		"ApprovingAnnotation": {
+			reason: "So it would on its own object.",
+			answer: `{attachments: [], annotations: {metacontroller.k8s.io/approved-revision: "0123456789abcdef"}}`,
+			err:    `annotations["metacontroller.k8s.io/approved-revision"]: approves an edit of scripts, which no hook may do: leave it out, and let a person write it`,
+		},
+		"ApprovalRemoved": {
+			reason: "To take it away approves nothing.",
+			answer: `{attachments: [], annotations: {metacontroller.k8s.io/approved-revision: null}}`,
+			want:   `{annotations: {metacontroller.k8s.io/approved-revision: null}}`,
+		},
 		"ForeignMarker": {
 			reason: "A marker that the hook copied from elsewhere is put right.",
 			answer: `{attachments: [{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {metacontroller.k8s.io/decorator-controller: other}}}]}`,

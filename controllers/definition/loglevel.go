@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,9 @@ func logLevel(object *unstructured.Unstructured) (int, []warning) {
 		v1alpha1.LogLevelAnnotation, value, instead, verbosity.Decisions, verbosity.Values)}}
 }
 
+// settings are the annotations that are for the host.
+var settings = []string{v1alpha1.LogLevelAnnotation, v1alpha1.ApprovedRevisionAnnotation, v1alpha1.ApprovalReasonAnnotation}
+
 // withoutSettings drops what is for the host and no input of hooks: spec.scriptRollout, and the annotations with the log level and with the
 // revision that is approved. It changes the map that it is given, and none below.
 func withoutSettings(definition map[string]any) {
@@ -47,13 +51,13 @@ func withoutSettings(definition map[string]any) {
 	}
 	metadata := jsonvalue.AsObject(definition["metadata"])
 	annotations := jsonvalue.AsObject(metadata["annotations"])
-	_, leveled := annotations[v1alpha1.LogLevelAnnotation]
-	if _, approved := annotations[v1alpha1.ApprovedRevisionAnnotation]; !leveled && !approved {
+	if !slices.ContainsFunc(settings, func(name string) bool { return annotations[name] != nil }) {
 		return
 	}
 	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
-	delete(annotations, v1alpha1.LogLevelAnnotation)
-	delete(annotations, v1alpha1.ApprovedRevisionAnnotation)
+	for _, name := range settings {
+		delete(annotations, name)
+	}
 	if metadata["annotations"] = annotations; len(annotations) == 0 {
 		delete(metadata, "annotations")
 	}

@@ -155,13 +155,12 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	if r.config.Previewer == nil {
 		return
 	}
-	var approvals []string
-	if approved := strings.TrimSpace(object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]); approved != "" {
-		approvals = append(approvals, approved)
+	approvals := scripts.Approvals{
+		Named: []string{object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]}, OfConfigMaps: s.rollout.CountsConfigMaps(),
 	}
 	for _, status := range []*v1alpha1.DefinitionStatus{s.status, new(storedStatus(object))} {
 		if status != nil && status.ScriptRollout != nil && status.ScriptRollout.ApprovedRevision != "" {
-			approvals = append(approvals, status.ScriptRollout.ApprovedRevision)
+			approvals.Named = append(approvals.Named, status.ScriptRollout.ApprovedRevision)
 		}
 	}
 	version := "nothing serves"
@@ -173,9 +172,9 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 		switch {
 		case i == nil:
 		case i.hooks.tree != nil:
-			i.hooks.tree.SetPreviewInputs(r.previewVersion(i, version), approvals...)
+			i.hooks.tree.SetPreviewInputs(r.previewVersion(i, version), approvals)
 		case i.hooks.webhookPreview != nil:
-			i.hooks.webhookPreview.SetInputs(r.previewVersion(i, version), approvals...)
+			i.hooks.webhookPreview.SetInputs(r.previewVersion(i, version), approvals.Named...)
 		}
 	}
 }

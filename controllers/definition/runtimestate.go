@@ -53,6 +53,9 @@ type runtimeState struct {
 	stableHealthFor string
 	// guard bounds what edits delete. It is nil before the first instance.
 	guard *hold.Guard
+	// approver wrote the definition's annotation that approves a revision, and announced is the one with the last event about an approval.
+	approver  approver
+	announced string
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.

@@ -61,11 +61,12 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		v.problem = a.problem
 	}
 	in := scriptrollout.Input{
-		Spec: spec, State: state, Unfit: driver.hooks.unfit, Approved: r.isApproved(object, driver),
+		Spec: spec, State: state, Unfit: driver.hooks.unfit,
 		Now: r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
 		Exceeded: scriptrollout.Exceeded{Revision: over.revision, Before: over.before, Message: over.why},
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
+		in.Approved = approvalOf(s.approvals(driver.hooks.tree.Objects()), current.ID) != nil
 		in.Target = string(current.ID)
 		in.LetThrough = driver.hooks.tree.State().Approved == current.ID
 	}
@@ -123,19 +124,6 @@ func waitingText(result scriptrollout.Result) string {
 func withoutCounts(state scriptrollout.State) scriptrollout.State {
 	state.Parents, state.UpdatedParents = nil, nil
 	return state
-}
-
-// isApproved reports whether an annotation of the definition or of a ConfigMap names the newest revision that loads.
-func (r *Reconciler) isApproved(object *unstructured.Unstructured, i *instance) bool {
-	current := i.hooks.tree.Current()
-	if current == nil {
-		return false
-	}
-	named := []string{strings.TrimSpace(object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation])}
-	for _, source := range i.hooks.tree.Objects() {
-		named = append(named, source.Approved)
-	}
-	return slices.Contains(named, string(current.ID)) || slices.Contains(named, current.ID.Short())
 }
 
 // rolloutParents returns how all parents are.

@@ -35,6 +35,7 @@ type statusView struct {
 	resting     string           // why hooks are not called for a while, or ""
 	hotLoops    string           // that go on, or ""
 	objects     []scripts.Object // the ConfigMaps of the newest scripts
+	approvals   []approval       // the annotations that approve a revision
 }
 
 // lastEvents is the content of the last events.
@@ -76,13 +77,19 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	if rollout.pinned {
 		rollout.sources = pinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), rollout.serving)
 	}
-	v.rollout = rollout
+	v.rollout, v.approvals = rollout, s.approvals(v.objects)
+	mistaken := warningsOf(v.mistakenApprovals(storedStatus(s.object)))
+	v.warnings = append(v.warnings, mistaken...)
 	ready := scriptsCondition(newest, rollout.withServing(v.problems, newest == s.running), v.held)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, ready)}
 	if c, known := rollout.progressing(s.object, managersOf(v.objects)); known && (v.held == "" || rollout.pinned) {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)
+	}
+	last := &v.conditions[len(v.conditions)-1]
+	if len(mistaken) > 0 && last.Type == v1alpha1.ConditionProgressing && last.Status == metav1.ConditionFalse {
+		last.Message += "\n" + messagesOf(mistaken)
 	}
 	v.conditions = append(v.conditions, readyCondition(s, refusal, v))
 	return v
@@ -262,6 +269,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 		r.warn(object, reasonScriptResting, now.resting)
 	}
 	r.sendWarningEvents(object, before.warnings, now.warnings)
+	r.sendApprovalEvents(object, v, before.warnings)
 	return wait
 }
 

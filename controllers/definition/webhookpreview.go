@@ -123,7 +123,7 @@ func (w *webhookPreview) attempt(ctx context.Context) bool {
 func (w *webhookPreview) isApproved() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.approvals, string(w.id)) || slices.Contains(w.approvals, w.id.Short())
+	return slices.ContainsFunc(w.approvals, w.id.IsApprovedBy)
 }
 
 // SetInputs is scripts.Tree.SetPreviewInputs.
@@ -212,5 +212,9 @@ func remedyOf(s *runtimeState, id string) string {
 		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or let it through: %s",
 			previewAgain, approveCommands(s.object, id, ""))
 	}
-	return "correct the scripts, or let it through: " + approveCommands(s.object, id, " or a ConfigMap of its scripts")
+	others := ""
+	if s.rollout.CountsConfigMaps() {
+		others = " or a ConfigMap of its scripts"
+	}
+	return "correct the scripts, or let it through: " + approveCommands(s.object, id, others)
 }

@@ -19,9 +19,14 @@ const reasonNotHosted = "NotHosted"
 // writeStatus writes the definition's status if it has changed.
 func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, s *runtimeState, v statusView) error {
 	status := s.statusOf(object, v)
+	r.addApprover(ctx, object, s, status.ScriptRollout)
 	s.status = &status
 	s.retain(object, &status)
-	return r.sendStatus(ctx, object, status)
+	if err := r.sendStatus(ctx, object, status); err != nil {
+		return err
+	}
+	r.announceApproval(object, s, v, status.ScriptRollout)
+	return nil
 }
 
 // statusOf returns the status with the content of a view. Unchanged conditions keep their
@@ -37,7 +42,9 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		status.PreviousScriptRevisionHash = previousRevision(status, serves)
 		status.ScriptRevision, status.ScriptRevisionHash = serves.Short(), string(serves)
 	}
-	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(status.ScriptRollout, v), v.held)
+	before := status.ScriptRollout
+	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(before, v), v.held)
+	setApproval(before, status.ScriptRollout, v.approvals)
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)

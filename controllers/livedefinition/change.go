@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // Change is what a command writes to a definition, and what it says of it.
@@ -27,13 +32,10 @@ type Change struct {
 // Decide returns the change that is wanted of a definition as it is.
 type Decide func(*Definition) (*Change, error)
 
-// isID matches the ID of a revision, in full or its first digits.
-var isID = regexp.MustCompile(`^([0-9a-f]{16}|[0-9a-f]{64})$`)
-
-// Approve lets a revision through, or the one that is held or was rolled back if revision is empty. It is an error if that is another one
-// than it is in d, which is what the caller has seen.
-func (c *Client) Approve(ctx context.Context, d *Definition, revision string, dryRun DryRun) (*Change, error) {
-	decide := approve(d, revision)
+// Approve lets a revision through, or the one that is held or was rolled back if revision is empty. The reason is for people, and may be
+// empty. It is an error if that is another one than it is in d, which is what the caller has seen.
+func (c *Client) Approve(ctx context.Context, d *Definition, revision, reason string, dryRun DryRun) (*Change, error) {
+	decide := approve(d, revision, reason)
 	change, err := decide(d)
 	if err == nil && change.withdraw && dryRun == DryRunNone {
 		if d, err = c.withdraw(ctx, d); err != nil {
@@ -43,13 +45,43 @@ func (c *Client) Approve(ctx context.Context, d *Definition, revision string, dr
 	if err != nil {
 		return nil, err
 	}
-	return c.Write(ctx, d, dryRun, decide)
+	if change, err = c.Write(ctx, d, dryRun, decide); err != nil {
+		return nil, c.explainApproval(ctx, d, err)
+	}
+	return change, nil
+}
+
+// approveVerb is that of the right to approve, which the admission policy in manifests/approval asks for.
+const approveVerb = "approve"
+
+// explainApproval names the rights that are missing if the API server has refused an approval.
+func (c *Client) explainApproval(ctx context.Context, d *Definition, err error) error {
+	resource := resourceOf(d.Object.GetKind())
+	right := &live.ForbiddenError{Verb: approveVerb, Resource: resource.GroupResource()}
+	if errors.As(err, new(*live.ForbiddenError)) {
+		return fmt.Errorf("%w\nwhere ValidatingAdmissionPolicy libretto-approve is applied, the verb %s too", err, approveVerb)
+	}
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: approveVerb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: d.Object.GetName(),
+		},
+	}}
+	review, failed := c.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if failed != nil || review.Status.Allowed { // Something else refuses it, and says why.
+		return err
+	}
+	return fmt.Errorf("%w; ClusterRole libretto-approve has it: an administrator can bind it to you", right)
 }
 
 // withdraw takes an approval away that was given before the revision failed, and waits until the host has seen that. A host takes only an
 // approval that is newer than the failure.
 func (c *Client) withdraw(ctx context.Context, d *Definition) (*Definition, error) {
-	_, err := c.Write(ctx, d, DryRunNone, func(*Definition) (*Change, error) { return &Change{Patch: approvalPatch(nil)}, nil })
+	_, err := c.Write(ctx, d, DryRunNone, func(d *Definition) (*Change, error) {
+		return &Change{Patch: d.approvalPatch(nil, "")}, nil
+	})
 	if err == nil {
 		d, err = c.again(ctx, d)
 	}
@@ -68,24 +100,35 @@ func (c *Client) withdraw(ctx context.Context, d *Definition) (*Definition, erro
 	return d, err
 }
 
-func approvalPatch(id any) map[string]any {
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.ApprovedRevisionAnnotation: id}}}
+// approvalPatch returns the patch that approves a revision, or takes the approval away if id is nil. No reason of an earlier approval stays.
+func (d *Definition) approvalPatch(id any, reason string) map[string]any {
+	annotations := map[string]any{v1alpha1.ApprovedRevisionAnnotation: id}
+	if reason != "" {
+		annotations[v1alpha1.ApprovalReasonAnnotation] = reason
+	} else if d.Object.GetAnnotations()[v1alpha1.ApprovalReasonAnnotation] != "" {
+		annotations[v1alpha1.ApprovalReasonAnnotation] = nil
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
 // approve decides on an approval. first is what the caller has seen.
-func approve(first *Definition, revision string) Decide {
+func approve(first *Definition, revision, reason string) Decide {
+	if id := archive.ParseID(revision); id != "" {
+		revision = id
+	}
 	return func(d *Definition) (*Change, error) {
 		id, err := d.toApprove(first, revision)
 		if err != nil {
 			return nil, err
 		}
-		change := &Change{Done: fmt.Sprintf("%s: revision %s is approved", d, shortID(id)), Notes: d.afterApproval(id), Patch: approvalPatch(id)}
-		annotated := sameRevision(d.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation], id)
+		change := &Change{Done: fmt.Sprintf("%s: revision %s is approved", d, shortID(id)), Notes: d.afterApproval(id), Patch: d.approvalPatch(id, reason)}
+		annotations := d.Object.GetAnnotations()
+		annotated := sameRevision(archive.ParseID(annotations[v1alpha1.ApprovedRevisionAnnotation]), id)
 		usedUp := sameRevision(d.rollout().ApprovedRevision, id) && d.rollout().HeldRevision == "" && d.awaiting() == id
 		switch {
 		case annotated && usedUp:
 			change.withdraw = true
-		case annotated:
+		case annotated && (reason == "" || reason == annotations[v1alpha1.ApprovalReasonAnnotation]):
 			change.Patch = nil
 			change.Done += " already"
 		case usedUp:
@@ -107,7 +150,7 @@ func (d *Definition) toApprove(first *Definition, revision string) (string, erro
 			d, orNone(waits), shortID(before), d.command("rollout status"))
 	case revision == "" || sameRevision(revision, waits):
 		return waits, nil
-	case !isID.MatchString(revision):
+	case archive.ParseID(revision) == "":
 		return "", fmt.Errorf("%q is no revision: write its 64 digits, or the first 16", revision)
 	case sameRevision(revision, d.serving()):
 		return "", fmt.Errorf("%s: revision %s serves already", d, shortID(revision))

@@ -63,7 +63,7 @@ func (h *History) explain(err error, verb string) error {
 // addStates adds what the definition says of each revision, and the revisions that are not archived.
 func (h *History) addStates() {
 	r := h.of.rollout()
-	approved := h.of.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]
+	approved := archive.ParseID(h.of.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation])
 	if r.ApprovedRevision != "" {
 		approved = r.ApprovedRevision
 	}
@@ -94,14 +94,15 @@ func (h *History) index(id string) int {
 // Find returns the archived revision with a number or an ID.
 func (h *History) Find(revision string) (*Revision, error) {
 	i := -1
-	if number, err := strconv.ParseInt(revision, 10, 64); err == nil && number > 0 && !isID.MatchString(revision) {
+	if number, err := strconv.ParseInt(revision, 10, 64); err == nil && number > 0 && archive.ParseID(revision) == "" {
 		i = slices.IndexFunc(h.Revisions, func(r Revision) bool { return r.Number == number && r.Created != nil })
 	} else {
-		if !isID.MatchString(revision) {
+		id := archive.ParseID(revision)
+		if id == "" {
 			return nil, fmt.Errorf("%q is no revision: write its number, or its ID with 64 digits or the first 16: see %s",
 				revision, h.of.command("history"))
 		}
-		i = h.index(revision)
+		i = h.index(id)
 	}
 	if i < 0 || h.Revisions[i].Created == nil {
 		return nil, errNotArchived(h.of, revision)

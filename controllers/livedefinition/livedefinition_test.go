@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/fake"
+	kubernetesfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
@@ -249,30 +251,37 @@ func TestChanges(t *testing.T) {
 		notes       []string
 	}{
 		"approve what its failure policy holds": {"}\nspec: {scriptRollout: {steps: [{parents: 1}]}}\nstatus: {parents: 20, scriptRollout: {phase: Held, failedRevision: " + a + ", updatedRevision: " + b + "}}", "",
-			func(d *Definition) Decide { return approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
-		"approve what is held": {held, "", func(d *Definition) Decide { return approve(d, "") }, approval,
+			func(d *Definition) Decide { return approve(d, "", "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
+		"approve what is held": {held, "", func(d *Definition) Decide { return approve(d, "", "") }, approval,
 			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
-		"approve it by its first digits": {held, "", func(d *Definition) Decide { return approve(d, b[:16]) }, approval,
+		"approve it by its first digits": {held, "", func(d *Definition) Decide { return approve(d, b[:16], "") }, approval,
 			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
-		"approve twice": {", annotations: {metacontroller.k8s.io/approved-revision: bbbbbbbbbbbbbbbb}" + held, "", func(d *Definition) Decide { return approve(d, "") }, "",
+		"approve it in upper case, for a reason": {", annotations: {metacontroller.k8s.io/approval-reason: earlier}" + held, "",
+			func(d *Definition) Decide { return approve(d, " "+strings.ToUpper(b), "CHG-1") },
+			`{"metadata":{"annotations":{"metacontroller.k8s.io/approval-reason":"CHG-1","metacontroller.k8s.io/approved-revision":"` + b + `"}}}`,
+			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
+		"approve it for no reason": {", annotations: {metacontroller.k8s.io/approval-reason: earlier}" + held, "", func(d *Definition) Decide { return approve(d, "", "") },
+			`{"metadata":{"annotations":{"metacontroller.k8s.io/approval-reason":null,"metacontroller.k8s.io/approved-revision":"` + b + `"}}}`,
+			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
+		"approve twice": {", annotations: {metacontroller.k8s.io/approved-revision: bbbbbbbbbbbbbbbb}" + held, "", func(d *Definition) Decide { return approve(d, "", "") }, "",
 			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved already", "", []string{"it takes over now, for all 20 parents"}},
 		"approve with steps, paused, pinned": {"}\nspec: {scriptRollout: {paused: true, revision: " + a + ", steps: [{parents: 1}]}}\nstatus: {scriptRollout: {phase: RolledBack, failedRevision: " + b + "}}", "",
-			func(d *Definition) Decide { return approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{
+			func(d *Definition) Decide { return approve(d, "", "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{
 				"it is rolled out now, beginning with step 1 of 2", "not before the rollout goes on, as it is paused: libretto rollout resume compositecontroller/hello",
 				"not while revision aaaaaaaaaaaaaaaa is pinned: libretto rollback compositecontroller/hello --unpin"}},
-		"approve when another one is held meanwhile": {held, strings.ReplaceAll(held, b, idOf("c")), func(d *Definition) Decide { return approve(d, "") }, "", "",
+		"approve when another one is held meanwhile": {held, strings.ReplaceAll(held, b, idOf("c")), func(d *Definition) Decide { return approve(d, "", "") }, "", "",
 			"CompositeController hello: while this was written, revision cccccccccccccccc took the place of bbbbbbbbbbbbbbbb: look at it with libretto rollout status compositecontroller/hello", nil},
-		"approve when nothing is held any more": {held, "}", func(d *Definition) Decide { return approve(d, "") }, "", "",
+		"approve when nothing is held any more": {held, "}", func(d *Definition) Decide { return approve(d, "", "") }, "", "",
 			"CompositeController hello: while this was written, revision none took the place of bbbbbbbbbbbbbbbb: look at it with libretto rollout status compositecontroller/hello", nil},
 		"approve what has failed since it was approved": {"}\nstatus: {parents: 20, scriptRollout: {phase: RolledBack, failedRevision: " + b + ", approvedRevision: " + b + "}}", "",
-			func(d *Definition) Decide { return approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents",
+			func(d *Definition) Decide { return approve(d, "", "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents",
 				"if a ConfigMap of its scripts approves it too, take that away first: only an approval that is newer than the failure counts"}},
-		"approve nothing": {"}", "", func(d *Definition) Decide { return approve(d, "") }, "", "",
+		"approve nothing": {"}", "", func(d *Definition) Decide { return approve(d, "", "") }, "", "",
 			"CompositeController hello: nothing is held or rolled back: there is nothing to approve", nil},
-		"approve what comes": {"}", "", func(d *Definition) Decide { return approve(d, b) }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "",
+		"approve what comes": {"}", "", func(d *Definition) Decide { return approve(d, b, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "",
 			[]string{"it is not the one that waits: it takes over, whatever its preview says, once the scripts have that text"}},
-		"approve what serves": {held, "", func(d *Definition) Decide { return approve(d, a[:16]) }, "", "", "CompositeController hello: revision aaaaaaaaaaaaaaaa serves already", nil},
-		"approve no ID":       {held, "", func(d *Definition) Decide { return approve(d, "yes") }, "", "", `"yes" is no revision: write its 64 digits, or the first 16`, nil},
+		"approve what serves": {held, "", func(d *Definition) Decide { return approve(d, a[:16], "") }, "", "", "CompositeController hello: revision aaaaaaaaaaaaaaaa serves already", nil},
+		"approve no ID":       {held, "", func(d *Definition) Decide { return approve(d, "yes", "") }, "", "", `"yes" is no revision: write its 64 digits, or the first 16`, nil},
 		"pause": {argo + "}", "", func(*Definition) Decide { return Pause(true) }, `{"spec":{"scriptRollout":{"paused":true}}}`,
 			"CompositeController hello: paused", "", []string{"no edit of its scripts begins, and no step ends", note}},
 		"pause again": {"}\nspec: {scriptRollout: {paused: true}}", "", func(*Definition) Decide { return Pause(true) }, "",
@@ -355,7 +364,7 @@ func TestWrite(t *testing.T) {
 				}
 				return true, nil, apierrors.NewConflict(resource.GroupResource(), "hello", errors.New("it has changed"))
 			})
-			_, err = client.Approve(t.Context(), d, "", DryRunNone)
+			_, err = client.Approve(t.Context(), d, "", "", DryRunNone)
 			if c.want == "" {
 				now, found := client.Find(t.Context(), "hello")
 				if err != nil || found != nil || now.Object.GetAnnotations()["metacontroller.k8s.io/approved-revision"] != idOf("b") || patches != 2 {
@@ -391,7 +400,7 @@ func TestApproveAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Approve(t.Context(), d, "", DryRunNone); err != nil {
+	if _, err := client.Approve(t.Context(), d, "", "", DryRunNone); err != nil {
 		t.Fatal(err)
 	}
 	var patches []string
@@ -459,5 +468,57 @@ func TestWriteWithoutRights(t *testing.T) {
 		`{apiGroups: ["metacontroller.k8s.io"], resources: [compositecontrollers], verbs: [patch]}`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestApproveWithoutRights names the rights that are missing, and asks for the right to approve only if the write is refused.
+func TestApproveWithoutRights(t *testing.T) {
+	const rule = `compositecontrollers.metacontroller.k8s.io in all namespaces: it takes a ClusterRole with the rule ` +
+		`{apiGroups: ["metacontroller.k8s.io"], resources: [compositecontrollers], verbs: [`
+	for name, c := range map[string]struct {
+		reason  string
+		cause   string // of the refusal
+		allowed bool
+		want    string
+		reviews int
+	}{
+		"neither": {
+			"whoever may not patch is told of both rights", `User "a" cannot patch resource "compositecontrollers" in API group "metacontroller.k8s.io"`, false,
+			"you may not patch " + rule + "patch]}\nwhere ValidatingAdmissionPolicy libretto-approve is applied, the verb approve too", 0,
+		},
+		"not approve": {
+			"the policy has refused it", "ValidatingAdmissionPolicy 'libretto-approve' denied request", false,
+			"you may not approve " + rule + "approve]}; ClusterRole libretto-approve has it: an administrator can bind it to you", 1,
+		},
+		"another policy": {
+			"it says why", "no approvals on Fridays", true,
+			`patch compositecontrollers.metacontroller.k8s.io: compositecontrollers.metacontroller.k8s.io "hello" is forbidden: no approvals on Fridays`, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, fake, _ := clientOf(t, object(t, "CompositeController", "hello", "}\nstatus: {scriptRollout: {heldRevision: "+idOf("b")+"}}"))
+			fake.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(resourceOf("CompositeController").GroupResource(), "hello", errors.New(c.cause))
+			})
+			typed, reviews := kubernetesfake.NewSimpleClientset(), 0
+			typed.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+				if asked := review.Spec.ResourceAttributes; asked.Verb != "approve" || asked.Resource != "compositecontrollers" || asked.Name != "hello" {
+					t.Errorf("it asks for %+v", asked)
+				}
+				reviews++
+				review.Status.Allowed = c.allowed
+				return true, review, nil
+			})
+			client.Kubernetes = typed
+			d, err := client.Find(t.Context(), "hello")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.Approve(t.Context(), d, "", "", DryRunNone)
+			if err == nil || err.Error() != c.want || reviews != c.reviews {
+				t.Errorf("%s\nerror  %v\nwant   %s\n%d reviews, want %d", c.reason, err, c.want, reviews, c.reviews)
+			}
+		})
 	}
 }

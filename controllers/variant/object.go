@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -45,8 +46,28 @@ func checkMetadata(metadata map[string]any) string {
 	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
 		return ".metadata.namespace: must be a string, but is " + jsonvalue.KindOf(metadata["namespace"])
 	}
-	return cmp.Or(checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkOwnerReferences(metadata))
+	return cmp.Or(
+		checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkApproval(metadata), checkOwnerReferences(metadata),
+	)
 }
+
+// checkApproval returns why annotations can't be taken if they approve an edit: the host would write them with its own rights, which are more
+// than those of the script's author.
+func checkApproval(metadata map[string]any) string {
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for name := range annotations {
+		if Approves(name) && annotations[name] != nil {
+			return fmt.Sprintf(".metadata.annotations[%q]: %s", name, NoApproval)
+		}
+	}
+	return ""
+}
+
+// Approves reports whether an annotation approves an edit of scripts.
+func Approves(name string) bool { return name == v1alpha1.ApprovedRevisionAnnotation }
+
+// NoApproval is why a hook can't write such an annotation.
+const NoApproval = "approves an edit of scripts, which no hook may do: leave it out, and let a person write it"
 
 // checkOwnerReferences returns the first problem of the owner references.
 func checkOwnerReferences(metadata map[string]any) string {

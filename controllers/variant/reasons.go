@@ -63,7 +63,7 @@ var HostReasons = append([]string{
 	"Serving", "RolledBack", "NotArchived", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
 	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared",
 	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved",
-	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel",
+	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel", "Approved", "ApprovalInvalid",
 }, reasonsOfErrors()...)
 
 // reasonsOfErrors are those of scripts that do not load, and of hooks that fail.

@@ -9,6 +9,7 @@ package archive
 import (
 	"crypto/sha256"
 	"fmt"
+	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,18 @@ const shortLength = 16
 
 // ShortID returns the digits of an ID that are in a name.
 func ShortID(id string) string { return id[:min(len(id), shortLength)] }
+
+// isID matches an ID, in full or its first digits.
+var isID = regexp.MustCompile(`^([0-9a-f]{16}|[0-9a-f]{64})$`)
+
+// ParseID returns the ID that people write: all 64 digits or the first 16, in any case, with spaces around them. It returns "" for any
+// other text.
+func ParseID(text string) string {
+	if id := strings.ToLower(strings.TrimSpace(text)); isID.MatchString(id) {
+		return id
+	}
+	return ""
+}
 
 // Name returns that of the ControllerRevision for the revision of that ID.
 func (p Location) Name(id string) string { return p.name(ShortID(id)) }

@@ -38,6 +38,7 @@ type Request struct {
 	User        string
 	Code        int
 	Time        time.Time
+	Annotations map[string]string
 }
 
 func (r Request) String() string {
@@ -207,7 +208,8 @@ type auditEvent struct {
 	ResponseStatus struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
-	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
+	RequestReceivedTimestamp time.Time         `json:"requestReceivedTimestamp"`
+	Annotations              map[string]string `json:"annotations"`
 }
 
 func (e auditEvent) request() Request {
@@ -225,6 +227,7 @@ func (e auditEvent) request() Request {
 		User:        e.User.Username,
 		Code:        e.ResponseStatus.Code,
 		Time:        e.RequestReceivedTimestamp,
+		Annotations: e.Annotations,
 	}
 }
 

@@ -7,12 +7,14 @@ import (
 )
 
 // Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation,
-// ApprovedRevisionAnnotation, ScriptRevisionAnnotation and CompositeLabel are
+// ApprovedRevisionAnnotation, ApprovalReasonAnnotation, ScriptRevisionAnnotation and CompositeLabel are
 // metacontroller's (section 0 of the specification), so that its objects are found again.
 const (
 	// ApprovedRevisionAnnotation is on a definition, or on a ConfigMap of its scripts. Its value is the ID of a revision of the scripts, in
 	// full or its first 16 digits, which takes over whatever its preview says.
 	ApprovedRevisionAnnotation = GroupName + "/approved-revision"
+	// ApprovalReasonAnnotation is beside it. Its value is why the revision is approved, for people.
+	ApprovalReasonAnnotation = GroupName + "/approval-reason"
 	// ControllerUIDLabel is the label of a generated selector on children. Its value is the
 	// parent's UID.
 	ControllerUIDLabel = "controller-uid"

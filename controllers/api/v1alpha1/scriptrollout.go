@@ -41,7 +41,24 @@ type ScriptRollout struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{16}|[0-9a-f]{64})$')",message="must be the 64 digits of a revision's ID, or the first 16: see libretto history"
 	Revision string `json:"revision,omitempty"`
+	// Approvals is where the annotation metacontroller.k8s.io/approved-revision lets an
+	// edit through: Definition, on the definition alone; ConfigMap, also on a ConfigMap of
+	// its scripts, so that one commit has a text and its approval. Defaults to Definition.
+	// +optional
+	// +kubebuilder:validation:Enum=Definition;ConfigMap
+	Approvals ScriptApprovals `json:"approvals,omitempty"`
 }
+
+// CountsConfigMaps reports whether an annotation of a ConfigMap approves. s may be nil.
+func (s *ScriptRollout) CountsConfigMaps() bool { return s != nil && s.Approvals == ConfigMapApprovals }
+
+// ScriptApprovals is which objects the annotation that approves a revision counts on.
+type ScriptApprovals string
+
+const (
+	DefinitionApprovals ScriptApprovals = "Definition"
+	ConfigMapApprovals  ScriptApprovals = "ConfigMap"
+)
 
 // ScriptPreview limits what an edit may do. Each limit is a number, or a percentage of all
 // there are; an edit that exceeds one is held. A limit that is left out does not count.
@@ -127,6 +144,10 @@ type ScriptRolloutStatus struct {
 	// names it.
 	// +optional
 	ApprovedRevision string `json:"approvedRevision,omitempty"`
+	// Approval is what is known of the annotation that names approvedRevision. It is
+	// absent if the annotation had been taken away before the host looked.
+	// +optional
+	Approval *ScriptApproval `json:"approval,omitempty"`
 	// StableRevision is the revision of the parents that do not have the edit yet, and
 	// the one that a rollback goes back to.
 	// +optional
@@ -177,4 +198,22 @@ type ScriptRolloutStatus struct {
 	// name, reason and place in the script.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// ScriptApproval is what is known of the annotation that lets a revision through. Which user
+// wrote it is in the audit log of the API server alone.
+type ScriptApproval struct {
+	// Object has the annotation, as in "ConfigMap hello/hooks".
+	Object string `json:"object"`
+	// Manager is the field manager that wrote the annotation, by metadata.managedFields.
+	// That is what a client calls itself, and no user. It is absent if nothing is said of it.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// WrittenAt is when the manager last changed a field of the object, by the API server's
+	// clock: the annotation is as old as that, or older.
+	// +optional
+	WrittenAt *metav1.Time `json:"writtenAt,omitempty"`
+	// Reason is the annotation metacontroller.k8s.io/approval-reason beside it.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }

@@ -51,7 +51,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	}
 	s.edit.previewed = true
 	switch rollout := spec.ScriptRollout; {
-	case s.isApproved():
+	case s.isApproved(rollout):
 		s.edit.settled = "it is approved by name"
 		return
 	case rollout != nil && rollout.Revision != "":
@@ -115,13 +115,17 @@ func (c *Config) servingSubject(ctx context.Context, d *unstructured.Unstructure
 }
 
 // isApproved reports whether the definition, its status or a ConfigMap names the scripts as approved.
-func (s *Subject) isApproved() bool {
+func (s *Subject) isApproved(rollout *v1alpha1.ScriptRollout) bool {
 	approved, _, _ := unstructured.NestedString(s.Definition.Object, "status", "scriptRollout", "approvedRevision")
 	named := []string{approved}
-	for _, object := range append(s.Sources(), s.Definition) {
-		named = append(named, strings.TrimSpace(object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]))
+	objects := []*unstructured.Unstructured{s.Definition}
+	if rollout.CountsConfigMaps() {
+		objects = append(objects, s.Sources()...)
 	}
-	return slices.ContainsFunc(named, func(text string) bool { return text != "" && isID(s.Revision, text) })
+	for _, object := range objects {
+		named = append(named, object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation])
+	}
+	return slices.ContainsFunc(named, s.Revision.IsApprovedBy)
 }
 
 // sample gathers by what a host decides whether it holds an edit. A nil one gathers nothing.

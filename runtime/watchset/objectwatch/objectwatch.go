@@ -52,6 +52,8 @@ type Snapshot struct {
 	Annotations map[string]string
 	// Manager is the field manager that wrote the data last, as far as the object says, or empty.
 	Manager string
+	// ManagedFields are those of the object.
+	ManagedFields []metav1.ManagedFieldsEntry
 	// AccessErr is set while the API server denies the watch. The other fields keep what was read
 	// before.
 	AccessErr error

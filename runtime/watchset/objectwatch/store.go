@@ -35,7 +35,8 @@ func (o *object) set(obj metav1.Object) {
 	next := Snapshot{Synced: true}
 	if obj != nil {
 		next.Data, next.UID, next.ResourceVersion = dataOf(obj), obj.GetUID(), obj.GetResourceVersion()
-		next.Annotations, next.Manager = obj.GetAnnotations(), managerOf(obj.GetManagedFields())
+		next.Annotations, next.ManagedFields = obj.GetAnnotations(), obj.GetManagedFields()
+		next.Manager = LastWriter(next.ManagedFields, "data").Manager
 	}
 	o.Change(func(r *Snapshot) {
 		next.AccessErr = r.AccessErr
@@ -43,16 +44,15 @@ func (o *object) set(obj metav1.Object) {
 	})
 }
 
-// managerOf returns the field manager that wrote the data of an object last, or "".
-func managerOf(fields []metav1.ManagedFieldsEntry) string {
-	var last metav1.ManagedFieldsEntry
+// LastWriter returns the entry of the manager that has a field of that name, at any depth, and wrote last. It is empty if there is none.
+func LastWriter(fields []metav1.ManagedFieldsEntry, name string) (last metav1.ManagedFieldsEntry) {
 	for _, entry := range fields {
-		writesData := entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:data"`))
-		if writesData && (last.Manager == "" || entry.Time != nil && (last.Time == nil || last.Time.Before(entry.Time))) {
+		has := entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+name+`"`))
+		if has && (last.Manager == "" || entry.Time != nil && (last.Time == nil || last.Time.Before(entry.Time))) {
 			last = entry
 		}
 	}
-	return last.Manager
+	return last
 }
 
 // match returns the object if it has the name, else nil: a server without field selectors sends all

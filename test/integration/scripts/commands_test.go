@@ -60,7 +60,7 @@ func TestApproveCommand(t *testing.T) {
 	command(e, admin, "rollout approve "+definition, 2, "nothing is held or rolled back: there is nothing to approve")
 
 	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
-	e.WaitForCondition(definition, "Progressing", "False", "Held", "libretto rollout approve compositecontroller/"+definition+", or annotate it or ")
+	e.WaitForCondition(definition, "Progressing", "False", "Held", "libretto rollout approve compositecontroller/"+definition+", or annotate it: ")
 	command(e, admin, "rollout status --watch "+definition, 1, ": Held\n", "  serves   "+good+"\n", "  held     ", "it would delete 9 of 9 children of 3 of 3 parents")
 	command(e, admin, "rollout approve --dry-run=client "+definition, 0, " is approved (dry run)\n")
 	command(e, admin, "rollout approve --dry-run=server "+definition, 0, " is approved (server dry run)\n")

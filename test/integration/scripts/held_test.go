@@ -176,8 +176,9 @@ func TestHeldAndMended(t *testing.T) {
 func TestHeldAndApprovedOnTheConfigMap(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "Recreate")
+	e.ClusterScope().Patch(env.CompositeControllers, definition, `{"spec": {"scriptRollout": {"approvals": "ConfigMap"}}}`)
 	applyFiles(e, "hooks", "sync.js", scriptMaking("two"))
-	held := e.WaitForCondition(definition, "Progressing", "False", "Held", "it would recreate 9 of 9 children")
+	held := e.WaitForCondition(definition, "Progressing", "False", "Held", "it would recreate 9 of 9 children", ", or annotate it or a ConfigMap of its scripts: ")
 	_, id, _ := strings.Cut(held.Message, "approved-revision=")
 	e.Patch(env.ConfigMaps, "hooks", fmt.Sprintf(`{"metadata": {"annotations": {"metacontroller.k8s.io/approved-revision": %q}}}`, id))
 	waitForSaid(e, "c", "two")

@@ -1,0 +1,232 @@
+package definition
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// approval is an annotation that approves a revision.
+type approval struct {
+	scripts.Approval
+	// on names the object that has it. source is that object if it is a ConfigMap.
+	on     string
+	source scripts.Object
+	// counts is set unless spec.scriptRollout.approvals leaves it out.
+	counts bool
+}
+
+// approvals returns the approving annotations of the definition, and of the ConfigMaps among its sources.
+func (s *runtimeState) approvals(sources []scripts.Object) []approval {
+	var all []approval
+	for _, source := range sources {
+		if source.Approval.Text != "" {
+			all = append(all, approval{source.Approval, "ConfigMap " + source.String(), source, s.rollout.CountsConfigMaps()})
+		}
+	}
+	slices.SortFunc(all, func(a, b approval) int { return cmp.Compare(a.on, b.on) })
+	if a := scripts.ApprovalIn(s.object.GetAnnotations(), nil); a.Text != "" {
+		all = slices.Insert(all, 0, approval{Approval: a, on: nameOf(s.object), counts: true})
+	}
+	return all
+}
+
+// approvalOf returns the first annotation that approves a revision, or nil.
+func approvalOf(all []approval, id scripts.RevisionID) *approval {
+	for i, a := range all {
+		if a.counts && id.IsApprovedBy(a.Text) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// awaiting returns the revision that takes over once it is approved, or "".
+func (v statusView) awaiting() scripts.RevisionID {
+	switch next := v.rollout.next; {
+	case v.problems.Held != "":
+		return v.problems.Desired
+	case next.Phase == v1alpha1.ScriptsRolledBack:
+		return scripts.RevisionID(next.FailedRevision)
+	case next.Phase == v1alpha1.ScriptsHeld:
+		return scripts.RevisionID(next.UpdatedRevision)
+	}
+	return ""
+}
+
+// reasonApprovalInvalid is the reason of the warning about an annotation that approves nothing.
+const reasonApprovalInvalid = "ApprovalInvalid"
+
+// mistake is an annotation that approves nothing, and why.
+type mistake struct {
+	approval
+	why string
+}
+
+func (m mistake) warning() warning {
+	return warning{reasonApprovalInvalid, fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.on, m.why)}
+}
+
+func warningsOf(mistakes []mistake) (all []warning) {
+	for _, m := range mistakes {
+		all = append(all, m.warning())
+	}
+	return all
+}
+
+// mistakenApprovals returns the annotations that are no ID, and while a revision waits for its approval those that do not approve it. What
+// has been let through may keep its annotation.
+func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []mistake) {
+	waits := v.awaiting()
+	for _, a := range v.approvals {
+		why := ""
+		switch {
+		case !scripts.IsRevisionID(a.Text):
+			why = fmt.Sprintf("is %q, which is no ID of a revision, and approves nothing: write all 64 hexadecimal digits or the first 16", a.Text)
+		case waits == "" || approvalOf(v.approvals, waits) != nil || v.revision.IsApprovedBy(a.Text):
+		case stored.ScriptRollout != nil && scripts.RevisionID(stored.ScriptRollout.ApprovedRevision).IsApprovedBy(a.Text):
+		case !waits.IsApprovedBy(a.Text):
+			why = fmt.Sprintf("names revision %s, and the one that waits for its approval is %s", a.Text, waits.Short())
+		default:
+			why = fmt.Sprintf("does not count: annotate the definition, or let its spec.scriptRollout.approvals be %s", v1alpha1.ConfigMapApprovals)
+		}
+		if why != "" {
+			all = append(all, mistake{a, why})
+		}
+	}
+	return all
+}
+
+// sendApprovalEvents sends an event to each ConfigMap with a new mistake: its authors need not have access to definitions. That of the
+// definition is one of its warnings.
+func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []warning) {
+	for _, m := range v.mistakenApprovals(storedStatus(object)) {
+		if w := m.warning(); m.source.UID != "" && !slices.Contains(before, w) {
+			r.config.Environment.Events.Event(reference(m.source), corev1.EventTypeWarning, w.reason, nameOf(object)+": "+w.message)
+		}
+	}
+}
+
+// setApproval completes a status by what is known of the annotation that approves the revision in it. That of a revision that was approved
+// before stays as it was then.
+func setApproval(before, next *v1alpha1.ScriptRolloutStatus, all []approval) {
+	if next == nil {
+		return
+	}
+	if before != nil && before.Approval != nil && before.ApprovedRevision == next.ApprovedRevision {
+		next.Approval = before.Approval
+		return
+	}
+	next.Approval = nil
+	if a := approvalOf(all, scripts.RevisionID(next.ApprovedRevision)); a != nil {
+		next.Approval = &v1alpha1.ScriptApproval{Object: a.on, Reason: a.Reason}
+		setWriter(next.Approval, a.Manager, a.WrittenAt)
+	}
+}
+
+func setWriter(a *v1alpha1.ScriptApproval, manager string, at time.Time) {
+	if a.Manager = manager; manager != "" && !at.IsZero() {
+		a.WrittenAt = &metav1.Time{Time: at}
+	}
+}
+
+// approver is who wrote the annotation that approves a revision.
+type approver struct {
+	revision string
+	scripts.Approval
+}
+
+// addApprover adds the manager of the definition's annotation to a status that is about to have its approval. Caches hold no managed
+// fields, so that this is asked for, once for each revision that is approved.
+func (r *Reconciler) addApprover(ctx context.Context, object *unstructured.Unstructured, s *runtimeState, next *v1alpha1.ScriptRolloutStatus) {
+	if next == nil || next.Approval == nil || next.Approval.Object != nameOf(object) {
+		return
+	}
+	stored := storedStatus(object).ScriptRollout
+	if stored != nil && stored.Approval != nil && stored.ApprovedRevision == next.ApprovedRevision {
+		return
+	}
+	if s.approver.revision != next.ApprovedRevision {
+		written, err := r.readApproval(ctx, object)
+		if err != nil {
+			r.config.Environment.Log.Error(err, "it is not known which field manager has approved a revision", "definition", nameOf(object))
+		}
+		s.approver = approver{next.ApprovedRevision, written}
+	}
+	next.Approval = next.Approval.DeepCopy()
+	setWriter(next.Approval, s.approver.Manager, s.approver.WrittenAt)
+}
+
+// readApproval reads the approval of a definition with its manager. It lists: the host need not have the right to get.
+func (r *Reconciler) readApproval(ctx context.Context, object *unstructured.Unstructured) (scripts.Approval, error) {
+	if r.config.Environment.Metadata == nil {
+		return scripts.Approval{}, nil
+	}
+	resource := v1alpha1.GroupVersion.WithResource(definitionKinds[object.GetKind()])
+	list, err := r.config.Environment.Metadata.Resource(resource).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()).String(),
+	})
+	if err != nil {
+		return scripts.Approval{}, err
+	}
+	for _, found := range list.Items {
+		if found.UID == object.GetUID() {
+			return scripts.ApprovalIn(found.Annotations, found.ManagedFields), nil
+		}
+	}
+	return scripts.Approval{}, nil
+}
+
+// announceApproval sends an event about an approval that is stored now. One that a failure has used up is none.
+func (r *Reconciler) announceApproval(object *unstructured.Unstructured, s *runtimeState, v statusView, next *v1alpha1.ScriptRolloutStatus) {
+	id := scripts.RevisionID("")
+	if next != nil {
+		id = scripts.RevisionID(next.ApprovedRevision)
+	}
+	stored := storedStatus(object).ScriptRollout
+	switch {
+	case id == "":
+		s.announced = ""
+		return
+	case s.announced == string(id), stored != nil && stored.ApprovedRevision == string(id), v.awaiting() == id:
+		return
+	}
+	s.announced = string(id)
+	message := approvedMessage(id, next.Approval)
+	r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeNormal, reasonApproved, message)
+	if a := approvalOf(v.approvals, id); a != nil && a.source.UID != "" {
+		r.config.Environment.RolloutEvents.Event(reference(a.source), corev1.EventTypeNormal, reasonApproved, nameOf(object)+": "+message)
+	}
+	r.config.Environment.Log.Info("a revision of the scripts is approved", "definition", nameOf(object), "message", message)
+}
+
+// reasonApproved is the reason of the event about an approval.
+const reasonApproved = "Approved"
+
+// approvedMessage returns what is known of an approval, of which a may be nil.
+func approvedMessage(id scripts.RevisionID, a *v1alpha1.ScriptApproval) string {
+	if a == nil {
+		return fmt.Sprintf("revision %s is approved by an annotation that is there no more", id.Short())
+	}
+	message := fmt.Sprintf("revision %s is approved by the annotation %s of %s", id.Short(), v1alpha1.ApprovedRevisionAnnotation, a.Object)
+	if a.Manager != "" {
+		message += ", by field manager " + a.Manager
+	}
+	if a.WrittenAt != nil {
+		message += ", at " + a.WrittenAt.UTC().Format(time.RFC3339) + " or before"
+	}
+	if a.Reason != "" {
+		message += ": " + a.Reason
+	}
+	return message + "\nwhich user did it is in the audit log of the API server alone"
+}
