@@ -54,6 +54,10 @@ func approvalOf(all []approval, id scripts.RevisionID) *approval {
 // awaiting returns the revision that takes over once it is approved, or "".
 func (v statusView) awaiting() scripts.RevisionID {
 	switch next := v.rollout.next; {
+	case v.guardHold != "":
+		return scripts.RevisionID(v.guardHold)
+	case v.rollout.pinHeld != nil:
+		return scripts.RevisionID(v.rollout.pinHeld.revision)
 	case v.problems.Held != "":
 		return v.problems.Desired
 	case next.Phase == v1alpha1.ScriptsRolledBack:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -160,32 +159,26 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 			s.guard.Replace(edit, i.guard.edit(string(pinned.ID)))
 		}
 	}
-	if held, settled, why := s.guard.Held(); s.isApprovedEdit(object, i, held, settled) {
+	if held, settled, why := s.guard.Held(); s.isApprovedEdit(i, held, settled) {
 		if s.guard.Approve(held); why != "" {
 			i.reconciler.Resync(i.queue, r.config.ReloadSpread)
 		}
-	} else if s.isApprovedEdit(object, i, edit, settled) {
+	} else if s.isApprovedEdit(i, edit, settled) {
 		s.guard.Approve(edit)
 	}
 	s.guard.Serve(edit, complete, s.limits.Load())
 }
 
 // isApprovedEdit reports whether an edit is named by an annotation, or was let through by name.
-func (s *runtimeState) isApprovedEdit(object *unstructured.Unstructured, i *instance, edit, settled hold.Edit) bool {
-	id := edit.ID(settled)
-	named := []string{object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]}
+func (s *runtimeState) isApprovedEdit(i *instance, edit, settled hold.Edit) bool {
+	var sources []scripts.Object
 	if tree := i.hooks.tree; tree != nil {
-		for _, source := range tree.Objects() {
-			named = append(named, source.Approved)
-		}
+		sources = tree.Objects()
 		if state := tree.State(); state.Approved != "" && string(state.Approved) == edit.Revision && edit.SpecHash == i.guard.spec {
 			return true
 		}
 	}
-	return slices.ContainsFunc(named, func(text string) bool {
-		text = strings.TrimSpace(text)
-		return text == id || text == id[:min(len(id), 16)]
-	})
+	return approvalOf(s.approvals(sources), scripts.RevisionID(edit.ID(settled))) != nil
 }
 
 // guardHold returns the ID of an edit that the guard holds and that can't be taken back, and why, with the way out, or nothing.
