@@ -29,6 +29,9 @@ type moduleTree struct {
 	// trustDomain names who wrote the files.
 	trustDomain string
 	problems    []Problem
+	// binaries are the files that are no text, and leftOut are warnings about those that nothing names.
+	binaries []binary
+	leftOut  []Problem
 	// pending is true if some source has not been read yet.
 	pending bool
 }
@@ -41,7 +44,50 @@ func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry
 		d.addSource(source, readings[source.Origin()])
 	}
 	d.addInline(spec, registry)
+	d.settleBinaries(spec, registry)
 	return d
+}
+
+// testSuffix ends the names of files with tests.
+const testSuffix = "_test.yaml"
+
+// binary is a file that is no text.
+type binary struct {
+	origin     Origin
+	path, text string
+}
+
+// settleBinaries leaves out binaries that no script can mean: a picture beside the scripts is no reason to refuse an edit of them. One that
+// has the name of a script, or that a text names, may be a script with a mistake.
+func (d *moduleTree) settleBinaries(spec Spec, registry *engines.Registry) {
+	for _, b := range d.binaries {
+		if d.means(spec, registry, b.path) {
+			bad := locationOf(b.path, b.text, invalidUTF8(b.text))
+			d.fail(b.origin, engines.InvalidError(bad, "not UTF-8 text: save it as UTF-8, or %s",
+				b.origin.hint("leave it out with items", "take it away")))
+			continue
+		}
+		d.leftOut = append(d.leftOut, Problem{Origin: b.origin, Err: engines.InvalidError(engines.Location{File: b.path},
+			"left out, as it is not UTF-8 text, and no script names it")})
+	}
+}
+
+// means reports whether a path may be that of a script or of tests: a hook, what has such a name, or what a text names.
+func (d *moduleTree) means(spec Spec, registry *engines.Registry, file string) bool {
+	if _, err := registry.NameForPath(file); err == nil || strings.HasSuffix(file, testSuffix) {
+		return true
+	}
+	for _, hook := range spec.Hooks {
+		if hook.Path == file {
+			return true
+		}
+	}
+	for _, text := range d.files {
+		if strings.Contains(text, path.Base(file)) {
+			return true
+		}
+	}
+	return false
 }
 
 func newModuleTree() *moduleTree {
@@ -112,13 +158,11 @@ func (d *moduleTree) add(origin Origin, path, text string) {
 			first, origin.hint("set prefix, or choose with items", "rename one of them")))
 		return
 	}
-	if !d.checkSize(origin, path, len(text)) {
+	if !utf8.ValidString(text) {
+		d.binaries = append(d.binaries, binary{origin, path, text})
 		return
 	}
-	if !utf8.ValidString(text) {
-		bad := invalidUTF8(text)
-		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: save it as UTF-8, or %s",
-			origin.hint("leave it out with items", "take it away")))
+	if !d.checkSize(origin, path, len(text)) {
 		return
 	}
 	d.bytes += len(text)

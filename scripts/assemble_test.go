@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -30,6 +31,7 @@ func TestAssemble(t *testing.T) {
 		hooks   map[string]scripts.Hook
 		files   data
 		message string
+		warning string
 	}{
 		"AllKeys": {
 			reason:  "without items every key is a file",
@@ -67,6 +69,49 @@ func TestAssemble(t *testing.T) {
 			binary:  data{"sync.fake": "ab\nü\xff!"},
 			sources: []scripts.Source{all("binary")},
 			message: "ConfigMap a/binary: sync.fake:2:2: not UTF-8 text: save it as UTF-8, or leave it out with items",
+		},
+		"Picture": {
+			reason:  "a file that is no text is left out if nothing can mean it",
+			objects: map[string]data{"one": {"sync.fake": "import lib"}},
+			binary:  data{"lib": "l", "logo.png": "\x89PNG\xff"},
+			sources: []scripts.Source{all("one"), all("binary")},
+			files:   data{"sync.fake": "import lib", "lib": "l"},
+			warning: "ConfigMap a/binary: logo.png: left out, as it is not UTF-8 text, and no script names it",
+		},
+		"LargePicture": {
+			reason:  "it takes no room from the scripts",
+			objects: map[string]data{"one": {"sync.fake": "s"}},
+			binary:  data{"logo.png": "\xff" + strings.Repeat("x", engines.MaxSourceBytes)},
+			sources: []scripts.Source{all("binary"), all("one")},
+			files:   data{"sync.fake": "s"},
+			warning: "ConfigMap a/binary: logo.png: left out, as it is not UTF-8 text, and no script names it",
+		},
+		"NamedPicture": {
+			reason:  "one that a text names may be imported by it",
+			objects: map[string]data{"one": {"sync.fake": "import assets/logo.png"}},
+			binary:  data{"logo.png": "\x89PNG"},
+			sources: []scripts.Source{all("one"), items("binary", "assets", scripts.Item{Key: "logo.png", Path: "logo.png"})},
+			message: "ConfigMap a/binary: assets/logo.png:1:1: not UTF-8 text: save it as UTF-8, or leave it out with items",
+		},
+		"ScriptInLatin1": {
+			reason:  "one that has the name of a script is a mistake, whether or not anything imports it",
+			objects: map[string]data{"one": {"sync.fake": "s"}},
+			binary:  data{"other.fake": "gr\xfc\xdf"},
+			sources: []scripts.Source{all("one"), all("binary")},
+			message: "ConfigMap a/binary: other.fake:1:3: not UTF-8 text: save it as UTF-8, or leave it out with items",
+		},
+		"TestsInLatin1": {
+			reason:  "so is one with tests, which would not be run",
+			objects: map[string]data{"one": {"sync.fake": "s"}},
+			binary:  data{"sync_test.yaml": "\xfc"},
+			sources: []scripts.Source{all("one"), all("binary")},
+			message: "ConfigMap a/binary: sync_test.yaml:1:1: not UTF-8 text: save it as UTF-8, or leave it out with items",
+		},
+		"HookOfAnyName": {
+			reason: "and the file of a hook",
+			binary: data{"sync.bin": "\xfc"}, hooks: map[string]scripts.Hook{"sync": {Path: "sync.bin", Engine: "Fake"}},
+			sources: []scripts.Source{all("binary")},
+			message: "ConfigMap a/binary: sync.bin:1:1: not UTF-8 text: save it as UTF-8, or leave it out with items",
 		},
 		"Duplicate": {
 			reason:  "it must be clear which of two files is meant",
@@ -156,6 +201,9 @@ and 1 more`,
 				w.play(spec, changed)
 				if diff := cmp.Diff(tc.message, w.tree.State().Message()); diff != "" {
 					t.Errorf("%s: problems: -want, +got:\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(tc.warning, w.tree.State().Warnings); diff != "" {
+					t.Errorf("%s: warnings: -want, +got:\n%s", tc.reason, diff)
 				}
 				if diff := cmp.Diff(tc.files, w.files()); diff != "" {
 					t.Errorf("%s: files: -want, +got:\n%s", tc.reason, diff)

@@ -134,9 +134,9 @@ func compileRecovering(ctx context.Context, engine engines.Engine, source engine
 	return engine.Compile(ctx, source)
 }
 
-// warnings returns the warnings of programs, each with the origin of its file.
+// warnings returns the warnings of programs, each with the origin of its file, and those about files that are left out.
 func (d *moduleTree) warnings(programs map[string]engines.Program) []Problem {
-	var all []Problem
+	all := slices.Clone(d.leftOut)
 	for name, program := range programs {
 		for _, warning := range program.Warnings() {
 			all = append(all, Problem{Origin: d.originOf(warning, name), Err: warning})

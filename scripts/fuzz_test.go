@@ -3,6 +3,7 @@ package scripts
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"testing"
 	"unicode/utf8"
 
@@ -38,14 +39,14 @@ func FuzzAssemble(f *testing.F) {
 				t.Errorf("%q is of no source", path)
 			}
 		}
-		for _, problem := range tree.problems {
+		for _, problem := range slices.Concat(tree.problems, tree.leftOut) {
 			var e *engines.Error
 			if !errors.As(problem.Err, &e) || e.Kind != engines.Invalid {
 				t.Errorf("%v of type %T", problem.Err, problem.Err)
 			}
 		}
-		if tree.pending || len(tree.files)+len(tree.problems) < 2 {
-			t.Errorf("%d files and %d problems of two sources", len(tree.files), len(tree.problems))
+		if tree.pending || len(tree.files)+len(tree.problems)+len(tree.leftOut) < 2 {
+			t.Errorf("%d files, %d problems and %d files left out of two sources", len(tree.files), len(tree.problems), len(tree.leftOut))
 		}
 	})
 }
