@@ -25,6 +25,8 @@ type Preview struct {
 	Unknown int
 	// Alone is set if there was nothing to compare the revision with, although parents have children: another one has served.
 	Alone bool
+	// Compared is set if it was compared with what serves for another spec.
+	Compared bool
 	// NotCompared is why there was nothing to compare it with, or empty. The tree sets it.
 	NotCompared string
 }
@@ -113,7 +115,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		t.hold = hold{candidate: r, last: Preview{Later: true}}
 		return p, false
 	}
-	if current == nil && !p.Later {
+	if current == nil && !p.Later && !p.Compared {
 		p = t.uncompared(r, p)
 	}
 	t.hold = hold{}

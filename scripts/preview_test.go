@@ -19,10 +19,11 @@ import (
 
 // fakePreviewer previews revisions as their text says.
 type fakePreviewer struct {
-	runs  atomic.Int64
-	ready atomic.Bool
-	alone bool          // parents have children
-	end   chan struct{} // of the first preview that waits
+	runs     atomic.Int64
+	ready    atomic.Bool
+	alone    bool          // parents have children
+	compared bool          // with what serves for another spec
+	end      chan struct{} // of the first preview that waits
 }
 
 func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) scripts.Preview {
@@ -33,7 +34,7 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 	}
 	switch text := response.Body.(string); {
 	case strings.HasPrefix(text, "harm"):
-		return scripts.Preview{Held: "it would delete all"}
+		return scripts.Preview{Held: "it would delete all", Compared: f.compared}
 	case text == "later" && !f.ready.Load():
 		return scripts.Preview{Later: true}
 	case text == "explode":
@@ -43,7 +44,7 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 	case text == "endless":
 		<-ctx.Done()
 	}
-	return scripts.Preview{Summary: "previewed", Alone: f.alone}
+	return scripts.Preview{Summary: "previewed", Alone: f.alone, Compared: f.compared}
 }
 
 // ofConfigMaps lets annotations of ConfigMaps approve.
@@ -233,6 +234,7 @@ func TestPreviewsAndRestart(t *testing.T) {
 		after       step // while no process runs
 		serving     func(scripts.RevisionID) scripts.RevisionID
 		alone       bool
+		compared    bool
 		heldOnce    bool // the process before told that the edit was held
 		text        string
 		held        string
@@ -253,6 +255,10 @@ func TestPreviewsAndRestart(t *testing.T) {
 		"a harmful edit, and nothing can be restored": {
 			reason: "nothing serves rather than that", after: sync("harm"), serving: lost, alone: true, runs: 1,
 			held: "it would delete all; there was nothing to compare it with: " + nowhere,
+		},
+		"a harmful edit of the definition": {
+			reason: "its tree is new, and another one serves: it was compared with that", after: sync("harm"), alone: true, compared: true,
+			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, held: "it would delete all", runs: 1,
 		},
 		"a harmless edit, and nothing can be restored": {
 			reason: "it takes over, and that is told", after: sync("2"), serving: lost, alone: true, text: "2", notCompared: nowhere, runs: 1,
@@ -284,7 +290,7 @@ func TestPreviewsAndRestart(t *testing.T) {
 				if c.after != nil {
 					c.after(w)
 				}
-				f := &fakePreviewer{alone: c.alone}
+				f := &fakePreviewer{alone: c.alone, compared: c.compared}
 				spec.Preview = f.preview
 				w.restartWith(spec, served)
 				pass(w)

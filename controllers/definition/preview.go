@@ -123,7 +123,9 @@ func (r *Reconciler) previewOf(
 	if own != serving {
 		subject.Resources = serving.reconciler.RelatedResources()
 	}
-	return r.config.Previewer.Preview(ctx, subject)
+	p := r.config.Previewer.Preview(ctx, subject)
+	p.Compared = true
+	return p
 }
 
 // previewAlone previews a revision of the scripts of own while nothing serves: what has served before can't be had, or there was nothing.
@@ -216,7 +218,12 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
 	id := state.Desired.Short()
-	return fmt.Sprintf("revision %s is held: %s\n%s; %s", id, state.Held, serves, remedyOf(s, id))
+	what := "revision " + id
+	if s.next != nil && s.running != nil && state.Desired == serving { // The scripts are the same.
+		what = fmt.Sprintf("generation %d of the spec, with revision %s of the scripts,", s.next.plan.generation, id)
+		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.generation)
+	}
+	return fmt.Sprintf("%s is held: %s\n%s; %s", what, state.Held, serves, remedyOf(s, id))
 }
 
 // approveCommands returns how a revision is approved. others are what may be annotated beside the definition.
