@@ -46,7 +46,7 @@ func TestTimeout(t *testing.T) {
 	}
 	for _, line := range []string{
 		"diff -f " + hooks, "explain webapp/shop", "capture webapp/shop", "rollout status hello", "rollout approve hello", "rollout pause hello",
-		"rollout resume hello", "rollback hello", "history hello", "history hello 1 2",
+		"rollout resume hello", "rollout promote hello", "rollout abort hello", "rollback hello", "history hello", "history hello 1 2",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

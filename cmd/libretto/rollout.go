@@ -25,10 +25,11 @@ func rolloutCommand(w process) *cobra.Command {
 		Short: "Tell how far an edit of scripts has come, let it through, pause it",
 		Long:  "Tell how far an edit of the scripts of a definition has come, let it through, pause it.",
 		RunE: func(*cobra.Command, []string) error {
-			return cannot(errors.New("rollout: name what to do: status, approve, pause or resume"))
+			return cannot(errors.New("rollout: name what to do: status, approve, promote, abort, pause or resume"))
 		},
 	}
 	c.AddCommand(rolloutStatusCommand(w), rolloutApproveCommand(w), rolloutPauseCommand(w, true), rolloutPauseCommand(w, false))
+	c.AddCommand(rolloutPromoteCommand(w), rolloutAbortCommand(w))
 	return c
 }
 

@@ -11,8 +11,8 @@ import (
 func TestRolloutRefuses(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for line, want := range map[string]string{
-		"rollout":                                  "name what to do: status, approve, pause or resume",
-		"rollout undo hello":                       "name what to do: status, approve, pause or resume",
+		"rollout":                                  "name what to do: status, approve, promote, abort, pause or resume",
+		"rollout undo hello":                       "name what to do: status, approve, promote, abort, pause or resume",
 		"rollout status":                           "libretto rollout status: name one definition",
 		"rollout status a b":                       "libretto rollout status: name one definition",
 		"rollout status hello -o yaml":             "-o yaml: there are text, json",
@@ -23,6 +23,10 @@ func TestRolloutRefuses(t *testing.T) {
 		"rollout pause hello --dry-run yes":        "--dry-run yes: there are none, client, server",
 		"rollout resume hello --kubeconfig NONE":   "kubeconfig " + none,
 		"rollback hello --to-revision 1 --unpin":   "--to-revision and --unpin exclude each other",
+		"rollout promote":                          "libretto rollout promote: name one definition",
+		"rollout promote hello --all":              "unknown flag: --all",
+		"rollout abort a b":                        "libretto rollout abort: name one definition",
+		"rollout abort hello --kubeconfig NONE":    "kubeconfig " + none,
 		"rollback":                                 "libretto rollback: name one definition",
 		"rollback hello --unpin --kubeconfig NONE": "kubeconfig " + none,
 		"history":                         "libretto history: name one definition, and one or two revisions if you like",

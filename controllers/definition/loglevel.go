@@ -38,11 +38,11 @@ func logLevel(object *unstructured.Unstructured) (int, []warning) {
 		v1alpha1.LogLevelAnnotation, value, instead, verbosity.Decisions, verbosity.Values)}}
 }
 
-// settings are the annotations that are for the host.
-var settings = []string{v1alpha1.LogLevelAnnotation, v1alpha1.ApprovedRevisionAnnotation, v1alpha1.ApprovalReasonAnnotation}
+// settingAnnotations are for the host alone.
+var settingAnnotations = []string{v1alpha1.LogLevelAnnotation, v1alpha1.ApprovedRevisionAnnotation, v1alpha1.ApprovalReasonAnnotation, v1alpha1.RolloutRequestAnnotation}
 
-// withoutSettings drops what is for the host and no input of hooks: spec.scriptRollout, and the annotations with the log level and with the
-// revision that is approved. It changes the map that it is given, and none below.
+// withoutSettings drops what is for the host and no input of hooks: spec.scriptRollout, and settingAnnotations. It changes the map that it is
+// given, and none below.
 func withoutSettings(definition map[string]any) {
 	if spec := jsonvalue.AsObject(definition["spec"]); spec["scriptRollout"] != nil {
 		spec = maps.Clone(spec)
@@ -51,13 +51,11 @@ func withoutSettings(definition map[string]any) {
 	}
 	metadata := jsonvalue.AsObject(definition["metadata"])
 	annotations := jsonvalue.AsObject(metadata["annotations"])
-	if !slices.ContainsFunc(settings, func(name string) bool { return annotations[name] != nil }) {
+	if !slices.ContainsFunc(settingAnnotations, func(name string) bool { return annotations[name] != nil }) {
 		return
 	}
 	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
-	for _, name := range settings {
-		delete(annotations, name)
-	}
+	maps.DeleteFunc(annotations, func(name string, _ any) bool { return slices.Contains(settingAnnotations, name) })
 	if metadata["annotations"] = annotations; len(annotations) == 0 {
 		delete(metadata, "annotations")
 	}

@@ -66,6 +66,7 @@ func TestLogLevelIsNoInput(t *testing.T) {
 	for name, c := range map[string]struct{ annotations, want map[string]any }{
 		"alone":   {level, nil},
 		"one":     {both, map[string]any{"a": "b"}},
+		"request": {map[string]any{v1alpha1.RolloutRequestAnnotation: "abort", v1alpha1.ApprovedRevisionAnnotation: "a"}, nil},
 		"without": {map[string]any{"a": "b"}, map[string]any{"a": "b"}},
 	} {
 		given := annotated(c.annotations)

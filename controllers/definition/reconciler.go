@@ -123,5 +123,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
 		return controller.Result{RequeueAfter: variant.Earlier(wait, after)}, retired
 	}
-	return controller.Result{RequeueAfter: variant.Earlier(recheckInterval, after)}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
+	err := r.writeStatus(ctx, object, s, view)
+	if err == nil { // Otherwise the rollout is decided again, perhaps in another way.
+		r.sendRolloutEvents(object, s, view)
+	}
+	return controller.Result{RequeueAfter: variant.Earlier(recheckInterval, after)}, errors.Join(retired, err)
 }

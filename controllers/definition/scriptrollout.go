@@ -39,6 +39,8 @@ type rolloutView struct {
 	sources string
 	// pinHeld is why the pinned revision does not serve, or nil.
 	pinHeld *exceeded
+	// target is the newest revision that loads and is not held by its preview, or empty.
+	target string
 	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
 	unarchived string
 	// serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.
@@ -62,13 +64,15 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	}
 	in := scriptrollout.Input{
 		Spec: spec, State: state, Unfit: driver.hooks.unfit,
-		Now: r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
+		Request: strings.TrimSpace(object.GetAnnotations()[v1alpha1.RolloutRequestAnnotation]),
+		Now:     r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
 		Exceeded: scriptrollout.Exceeded{Revision: over.revision, Before: over.before, Message: over.why},
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Approved = approvalOf(s.approvals(driver.hooks.tree.Objects()), current.ID) != nil
 		in.Target = string(current.ID)
 		in.LetThrough = driver.hooks.tree.State().Approved == current.ID
+		v.target = in.Target
 	}
 	unsettled := time.Duration(0)
 	if !v.pinned && in.Target != "" && in.Target != state.StableRevision && in.Target != state.UpdatedRevision {
@@ -308,6 +312,7 @@ const (
 	reasonRolledBack  = "RolledBack"
 	reasonNoRevision  = "RevisionUnavailable"
 	reasonNotArchived = "NotArchived"
+	reasonNoneMatches = "StepMatchesNoParent"
 )
 
 // condition returns the condition Progressing of a rollout, and whether it has one.
@@ -342,6 +347,13 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 		if s.UpdatedRevision != "" {
 			c.Message += fmt.Sprintf(", and %s after step %d of %d", short(s.UpdatedRevision), *s.Step, *s.Steps)
 		}
+		if v.target != "" && v.target != s.StableRevision && v.target != s.UpdatedRevision {
+			c.Message += fmt.Sprintf("; revision %s, which the scripts hold by now, waits", short(v.target))
+		}
+	case s.Phase == v1alpha1.ScriptsProgressing && s.Message != "":
+		c.Status, c.Reason = metav1.ConditionFalse, reasonNoneMatches
+		c.Message = fmt.Sprintf("revision %s has stopped at step %d of %d: %s\ncorrect the selector or the labels, or go on to the next step: %s",
+			short(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, requestCommands(object, &s, v1alpha1.PromoteRequest))
 	case s.Phase == v1alpha1.ScriptsProgressing:
 		c.Reason = reasonRollingOut
 		c.Message = fmt.Sprintf("revision %s is rolled out: step %d of %d; other parents keep revision %s",
@@ -355,6 +367,13 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 		c.Reason, c.Message = reasonServing, "revision "+v.serving.Short()+" serves all parents"
 	}
 	return c, true
+}
+
+// requestCommands returns how something is asked for in the present step.
+func requestCommands(definition *unstructured.Unstructured, state *scriptrollout.State, action string) string {
+	kind, name := strings.ToLower(definition.GetKind()), definition.GetName()
+	return fmt.Sprintf("libretto rollout %s %s/%s, or kubectl annotate --overwrite %[2]s %[3]s %[4]s=%[5]q",
+		action, kind, name, v1alpha1.RolloutRequestAnnotation, state.Request(action))
 }
 
 // progressing returns the condition Progressing, with what the rollout waits for. That is no part of events: it changes with each parent.
@@ -377,15 +396,16 @@ func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.
 	return c
 }
 
-// sendRolloutEvents emits an event if the condition Progressing says something else of a rollout.
-func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, v statusView, before string) string {
+// sendRolloutEvents emits an event if the condition Progressing, which is stored, says something else of a rollout.
+func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
 	c, known := v.rollout.condition(object, managersOf(v.objects))
 	if !known || v.held != "" && !v.rollout.pinned {
-		return before
+		return
 	}
-	now := c.Reason + ": " + c.Message
+	before, now := s.lastEvents.rollout, c.Reason+": "+c.Message
+	s.lastEvents.rollout = now
 	if before == "" && c.Reason == reasonServing || now == before {
-		return now
+		return
 	}
 	kind := corev1.EventTypeNormal
 	if c.Status == metav1.ConditionFalse {
@@ -398,5 +418,4 @@ func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, v stat
 		}
 	}
 	r.config.Environment.Log.Info("rollout of scripts", "definition", nameOf(object), "reason", c.Reason, "message", c.Message)
-	return now
 }

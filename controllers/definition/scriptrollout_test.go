@@ -49,7 +49,6 @@ func TestWaitingStep(t *testing.T) {
 	s := &runtimeState{}
 	recorder := record.NewFakeRecorder(10)
 	r := &Reconciler{config: Config{Environment: parent.Environment{RolloutEvents: recorder}}}
-	told := ""
 	for i, step := range []struct {
 		reason  string
 		after   time.Duration
@@ -73,7 +72,7 @@ func TestWaitingStep(t *testing.T) {
 		object := definitionWith(t, "1", 1, s.status)
 		c, _ := view.rollout.progressing(object, "")
 		view.conditions = append(view.conditions, c)
-		told = r.sendRolloutEvents(object, view, told)
+		r.sendRolloutEvents(object, s, view)
 		next := s.statusOf(object, view)
 		if got := s.parentsDelay(next, begin.Add(step.after)); got != step.want {
 			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
@@ -89,5 +88,41 @@ func TestWaitingStep(t *testing.T) {
 	}
 	if len(recorder.Events) != 1 {
 		t.Errorf("%d events, want only one about the step", len(recorder.Events))
+	}
+}
+
+// TestRolloutCondition checks what is said of edits that wait for someone, and of a text that waits behind another one.
+func TestRolloutCondition(t *testing.T) {
+	began := metav1.Unix(60, 0)
+	state := func(phase v1alpha1.ScriptRolloutPhase, message string) scriptrollout.State {
+		return scriptrollout.State{
+			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(3)), StartedAt: &began, Message: message,
+		}
+	}
+	for name, c := range map[string]struct {
+		next   scriptrollout.State
+		target string
+		want   string
+	}{
+		"paused":                            {state(v1alpha1.ScriptsPaused, ""), "B", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3"},
+		"paused, and a third text waits":    {state(v1alpha1.ScriptsPaused, ""), "C", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3; revision C, which the scripts hold by now, waits"},
+		"paused, and the text is the first": {state(v1alpha1.ScriptsPaused, ""), "A", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3"},
+		"paused before": {
+			scriptrollout.State{Phase: v1alpha1.ScriptsPaused, StableRevision: "A"}, "C",
+			"True Paused spec.scriptRollout.paused keeps every parent at its revision: A; revision C, which the scripts hold by now, waits",
+		},
+		"no parent has the labels": {
+			state(v1alpha1.ScriptsProgressing, "no parent has labels"), "B",
+			"False StepMatchesNoParent revision B has stopped at step 1 of 3: no parent has labels\n" +
+				"correct the selector or the labels, or go on to the next step: libretto rollout promote compositecontroller/d, " +
+				`or kubectl annotate --overwrite compositecontroller d metacontroller.k8s.io/rollout-request="promote B 1 1970-01-01T00:01:00Z"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			condition, _ := rolloutView{managed: true, next: c.next, target: c.target}.condition(definitionWith(t, "1", 1, nil), "")
+			if got := string(condition.Status) + " " + condition.Reason + " " + condition.Message; got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
 	}
 }

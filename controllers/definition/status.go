@@ -251,7 +251,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	before := s.lastEvents
 	now := lastEvents{
 		problems: v.problems.Message(), revision: v.revision, warnings: v.warnings,
-		credentials: v.credentials, resting: v.resting, held: v.held, versions: before.versions,
+		credentials: v.credentials, resting: v.resting, held: v.held, versions: before.versions, rollout: before.rollout,
 	}
 	wait = now.setAccepted(before, v.conditions[0], r.config.Environment.Clock.Now())
 	if now.accepted != "" && now.accepted != before.accepted {
@@ -260,7 +260,6 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
 		now.versions = versionsOf(v.objects)
 	}
-	now.rollout = r.sendRolloutEvents(object, v, before.rollout)
 	s.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {
 		r.warn(object, reasonCredentialsNotReady, now.credentials)

@@ -153,6 +153,13 @@ func TestRolloutStatus(t *testing.T) {
 			"CompositeController hello: Progressing\n  serves   aaaaaaaaaaaaaaaa\n  why      tests run\n", false, false},
 		"a step": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Progressing, stableRevision: " + a + ", updatedRevision: " + b + ", step: 2, steps: 4, updatedParents: 3, parents: 5}, " + loaded + "}",
 			"CompositeController hello: Progressing, step 2 of 4, 3 of 5 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n", false, false},
+		"a step that matches no parent": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Progressing, stableRevision: " + a + ", updatedRevision: " + b +
+			", step: 1, steps: 2, updatedParents: 0, parents: 0, message: \"no parent has labels\"}, " + loaded + "}",
+			"CompositeController hello: Progressing, step 1 of 2, 0 of 0 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n  why      no parent has labels\n" +
+				"  next     correct the selector or the labels, or go on to the next step: libretto rollout promote compositecontroller/hello\n", true, true},
+		"the former text after a rollback": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Complete, stableRevision: " + a + ", failedRevision: " + b +
+			", message: \"Thing d/a: sync.js:2:1: no\"}, " + loaded + "}",
+			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n  failed   bbbbbbbbbbbbbbbb\n", true, false},
 		"rolled back": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: RolledBack, stableRevision: " + a + ", failedRevision: " + b + ", message: \"Thing d/a: sync.js:2:1: no\"}, " + loaded + "}",
 			"CompositeController hello: RolledBack\n  serves   aaaaaaaaaaaaaaaa\n  failed   bbbbbbbbbbbbbbbb\n  why      Thing d/a: sync.js:2:1: no\n" +
 				"  next     correct the scripts, or let this revision through: libretto rollout approve compositecontroller/hello\n", true, true},

@@ -43,6 +43,9 @@ type RolloutStatus struct {
 	Parents int32 `json:"parents"`
 	// Next are the ways out.
 	Next []string `json:"next,omitempty"`
+
+	// unmatched is set if the rollout has stopped at a step whose selector matches no parent.
+	unmatched bool
 }
 
 // Ended reports whether nothing more happens before someone acts, and Complete whether the newest scripts serve all parents.
@@ -57,7 +60,7 @@ func (s *RolloutStatus) Stopped() bool {
 	case string(v1alpha1.ScriptsHeld), string(v1alpha1.ScriptsRolledBack), PhaseNotReady, PhaseRevisionUnavailable:
 		return true
 	}
-	return false
+	return s.unmatched
 }
 
 // RolloutStatus returns how far the newest scripts have come.
@@ -70,6 +73,7 @@ func (d *Definition) RolloutStatus() *RolloutStatus {
 		Parents: valueOf(d.Status.Parents),
 	}
 	s.Phase, s.Message = d.phase()
+	s.unmatched = s.Phase == string(v1alpha1.ScriptsProgressing) && d.isSeen() && r.Message != ""
 	s.Next = d.next(s)
 	return s
 }
@@ -85,7 +89,9 @@ func valueOf(n *int32) int32 {
 func (d *Definition) phase() (phase, why string) {
 	r, ready := d.rollout(), meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionScriptsReady)
 	progressing := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
-	why = r.Message
+	if r.Phase != v1alpha1.ScriptsComplete && r.Phase != v1alpha1.ScriptsPaused { // Then it is about an edit that was taken back before.
+		why = r.Message
+	}
 	if why == "" && progressing != nil && progressing.Reason != "Serving" {
 		why = progressing.Message
 	}
@@ -136,6 +142,9 @@ func (d *Definition) next(s *RolloutStatus) []string {
 	}
 	if s.Phase == PhaseNotReady {
 		all = append(all, "correct the scripts")
+	}
+	if s.unmatched {
+		all = append(all, "correct the selector or the labels, or go on to the next step: "+d.command("rollout promote"))
 	}
 	if d.isPaused() {
 		all = append(all, "go on: "+d.command("rollout resume"))

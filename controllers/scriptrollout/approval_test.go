@@ -75,7 +75,7 @@ func TestApproval(t *testing.T) {
 			reason: "The old annotation says nothing when the failed text comes back.",
 			plays:  []play{edit("B"), annotate("B"), edit("A"), edit("B"), restart},
 			want: []string{
-				step, rolledBack, step, rolledBack, "Complete A failed B", "RolledBack A failed B: it was taken back before, and no other edit has taken its place",
+				step, rolledBack, step, rolledBack, "Complete A failed B: NAME fails: HookFailed: sync.js:3:9: no", rolledBack,
 			},
 		},
 		"while it is paused": {

@@ -62,6 +62,8 @@ type Input struct {
 	Unarchived bool
 	// Approved is set if an annotation names Target, and LetThrough if its preview let it take over because of one.
 	Approved, LetThrough bool
+	// Request is the value of v1alpha1.RolloutRequestAnnotation, or empty.
+	Request string
 	// Pinned is the whole ID of the revision that the spec pins, once it can be had.
 	Pinned string
 	// Exceeded is what passes of a revision have been kept from, or empty.
@@ -108,6 +110,7 @@ func Next(in Input) Result {
 	if d.Spec == nil {
 		d.Spec = &v1alpha1.ScriptRollout{}
 	}
+	d.clampTimes()
 	d.approval()
 	d.decide()
 	d.result.State = d.next
@@ -121,6 +124,21 @@ type decision struct {
 	result Result
 	// approvedNow is set if the approval is newer than what it lets through.
 	approvedNow bool
+}
+
+// clampTimes takes back times of a clock that was ahead: a pause or a deadline would last longer by as much.
+func (d *decision) clampTimes() {
+	latest := d.stamp()
+	for _, at := range []*metav1.Time{d.next.StartedAt, d.next.PausedAt} {
+		if at != nil && at.After(latest.Time) {
+			*at = *latest
+		}
+	}
+}
+
+// isAsked reports whether the annotation asks for an action in the step that is stored.
+func (d *decision) isAsked(action string) bool {
+	return d.State.UpdatedRevision != "" && d.Request == d.State.Request(action)
 }
 
 // approval finds out whether Target has been approved since it failed. An annotation that was there when it failed, or that has let it through
@@ -145,11 +163,14 @@ func (d *decision) decide() {
 	case over != "" && (over == s.UpdatedRevision || over == d.Pinned || over == d.Target && d.Spec.Revision == "" && s.FailedRevision != over):
 		d.takeBack()
 	case d.Spec.Revision != "":
-		if failed := s.FailedRevision; d.Pinned != "" {
+		if failed, why := d.failure(); d.Pinned != "" {
 			if d.complete(d.Pinned); d.Pinned != failed { // A pin is no edit that takes the place of the one that failed.
-				s.FailedRevision = failed
+				s.FailedRevision, s.Message = failed, why
 			}
 		}
+	case d.isAsked(v1alpha1.AbortRequest):
+		d.spendApproval()
+		d.takeBack("it was aborted")
 	case d.Target == "":
 	case s.StableRevision == "":
 		d.complete(d.Target)
@@ -207,13 +228,22 @@ func (d *decision) pause() {
 	d.count(d.members())
 }
 
+// failure returns the revision that has been taken back, and why.
+func (d *decision) failure() (revision, why string) {
+	if d.next.UpdatedRevision == "" { // Otherwise it is about another edit.
+		why = d.next.Message
+	}
+	return d.next.FailedRevision, why
+}
+
 // complete makes one revision serve all parents.
 func (d *decision) complete(revision string) {
-	if revision != d.next.StableRevision { // What failed before may be tried again.
-		d.next.FailedRevision = ""
+	failed, why := d.failure()
+	if revision != d.next.StableRevision || failed == "" { // What failed before may be tried again.
+		failed, why = "", ""
 	}
 	d.endSteps()
-	d.next.StableRevision, d.next.Phase, d.next.Message = revision, v1alpha1.ScriptsComplete, ""
+	d.next.StableRevision, d.next.Phase, d.next.FailedRevision, d.next.Message = revision, v1alpha1.ScriptsComplete, failed, why
 	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target { // All parents get the next edit at once.
 		d.next.StableRevision, d.next.Phase = "", ""
 	}
@@ -271,7 +301,7 @@ func (d *decision) begin(step int) {
 	if d.State.UpdatedRevision != s.UpdatedRevision {
 		before = Assignment{}
 	}
-	s.Phase, s.Message = v1alpha1.ScriptsProgressing, ""
+	s.Phase, s.Message = v1alpha1.ScriptsProgressing, d.unmatched(step)
 	s.Step, s.Steps, s.PausedAt, s.StartedAt = ptr.To(int32(step)), ptr.To(int32(d.last())), nil, d.stamp()
 	s.Bound = ptr.To(max(ptr.Deref(s.Bound, 0), d.bound(step)))
 	s.UnreadyParents = d.remembered(s.UnreadyParents, Unready, before)
@@ -373,22 +403,53 @@ func (d *decision) advance() {
 	members := d.members()
 	d.count(members)
 	failing, waiting := d.assess(members)
+	unmatched := d.unmatched(step)
+	if s.Phase == v1alpha1.ScriptsProgressing {
+		s.Message = unmatched
+	}
 	switch {
 	case failing != nil:
 		d.fail(fmt.Sprintf("%s fails: %s", failing.Name, failing.Message))
+	case s.Phase != v1alpha1.ScriptsHeld && d.isAsked(v1alpha1.PromoteFullRequest): // What is held is approved.
+		d.complete(s.UpdatedRevision)
+	case s.Phase != v1alpha1.ScriptsHeld && d.isAsked(v1alpha1.PromoteRequest):
+		d.proceed(step)
 	case waiting != "":
 		d.wait(step, waiting)
+	case unmatched != "":
+		s.Phase, s.Message = v1alpha1.ScriptsProgressing, unmatched
 	case d.pauseLeft(step, len(members)) > 0:
 		if s.PausedAt == nil {
 			s.PausedAt = d.stamp()
 		}
 		s.Phase, s.Message, d.result.After = v1alpha1.ScriptsProgressing, "", d.pauseLeft(step, len(members))
-	case step < d.last() && !d.isStarting():
-		d.begin(step + 1)
-	case step < d.last():
+	case step < d.last() && d.isStarting():
 	default:
-		d.complete(s.UpdatedRevision)
+		d.proceed(step)
 	}
+}
+
+// proceed goes on to the step after this one.
+func (d *decision) proceed(step int) {
+	if step < d.last() {
+		d.begin(step + 1)
+		return
+	}
+	d.complete(d.next.UpdatedRevision)
+}
+
+// unmatched returns why a step goes no further although nothing is wrong with the edit, or empty: its selector matches no parent. If there are
+// no parents, there is nobody to try it on.
+func (d *decision) unmatched(step int) string {
+	if step >= d.last() || len(d.Parents) == 0 {
+		return ""
+	}
+	selectors := selectorsOf(d.Spec.Steps[step-1 : step])
+	selected := Assignment{Updated: d.next.UpdatedRevision, selectors: selectors}
+	if len(selectors) == 0 || slices.ContainsFunc(d.Parents, func(p Parent) bool { return selected.HasUpdated(p.Member) }) {
+		return ""
+	}
+	return fmt.Sprintf("no parent has labels that spec.scriptRollout.steps[%d].selector matches: %s", step-1, selectors[0])
 }
 
 // assess returns the first parent that fails because of the edit, or which one the step waits for and why, or neither. A parent whose children
@@ -414,7 +475,7 @@ func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
 	return nil, waiting
 }
 
-// pauseLeft returns what is left of the pause of a step that goes well. One that no parent is in has no pause.
+// pauseLeft returns what is left of the pause of a step that goes well. If there are no parents, it has none.
 func (d *decision) pauseLeft(step, members int) time.Duration {
 	if step >= d.last() || members == 0 {
 		return 0
@@ -472,17 +533,28 @@ func (d *decision) deadline() time.Duration {
 
 // fail does what the failure policy says.
 func (d *decision) fail(why string) {
+	d.spendApproval()
+	if d.Spec.FailurePolicy == v1alpha1.HoldScripts {
+		d.next.Phase, d.next.Message = v1alpha1.ScriptsHeld, why
+		return
+	}
+	d.takeBack(why)
+}
+
+// spendApproval notes that an approval is older than the failure.
+func (d *decision) spendApproval() {
 	s := &d.next
 	switch {
-	case d.Approved:
-		s.ApprovedRevision = s.UpdatedRevision // The annotation is older than the failure.
+	case d.Approved && d.Target == s.UpdatedRevision:
+		s.ApprovedRevision = s.UpdatedRevision
 	case s.ApprovedRevision == s.UpdatedRevision:
 		s.ApprovedRevision = ""
 	}
-	if d.Spec.FailurePolicy == v1alpha1.HoldScripts {
-		s.Phase, s.Message = v1alpha1.ScriptsHeld, why
-		return
-	}
+}
+
+// takeBack gives all parents the stable revision.
+func (d *decision) takeBack(why string) {
+	s := &d.next
 	failed := s.UpdatedRevision
 	d.endSteps()
 	s.Phase, s.FailedRevision, s.Message = v1alpha1.ScriptsRolledBack, failed, why

@@ -87,10 +87,233 @@ func TestNext(t *testing.T) {
 				"Progressing A->B step 2 of 2, 4 parents", "Complete B",
 			},
 		},
-		"nobody in a step": {
-			reason: "A step that no parent is in has no pause.",
-			world:  newWorld(2, v1alpha1.ScriptRolloutStep{Selector: canaries().Selector, PauseSeconds: ptr.To(int32(60))}), run: edit("B"),
-			want: []string{"Progressing A->B step 1 of 2, 0 parents", "Progressing A->B step 2 of 2, 2 parents", "Complete B"},
+		"a selector that matches nobody": {
+			reason: "A canary's label with a typing mistake must not give everyone the edit. It goes on once the selector is correct.",
+			world:  newWorld(4, canaries()),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.now = w.now.Add(time.Hour)
+				w.restart()
+				w.settle(t)
+				if w.by("B") != 0 || w.last.After != 0 {
+					t.Errorf("%d parents have it, and it looks again after %s", w.by("B"), w.last.After)
+				}
+				w.spec.Steps[0].Selector.MatchLabels = map[string]string{"tier": "prod"}
+				for _, b := range w.parents {
+					b.labels["tier"] = "prod"
+				}
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 0 parents: " + noCanary(0), "Progressing A->B step 2 of 2, 4 parents", "Complete B",
+			},
+		},
+		"the second selector matches nobody": {
+			reason: "The parents of the first step keep the edit, and one that fails still turns it back.",
+			world:  newWorld(4, number(1, 0), canaries()),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				if w.by("B") != 1 {
+					t.Errorf("%d parents have it", w.by("B"))
+				}
+				w.parents[w.lowest()[0]].fails["B"] = true
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 3, 1 parents", "Progressing A->B step 2 of 3, 1 parents: " + noCanary(1),
+				"RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
+			},
+		},
+		"a parent with the label comes": {
+			reason: "It is what the step waits for, and nothing is said of the selector any more.",
+			world:  newWorld(2, canaries()),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.parents["b00"].labels["tier"], w.parents["b00"].unready["B"] = "canary", true
+				w.settle(t)
+			},
+			want: []string{"Progressing A->B step 1 of 2, 0 parents: " + noCanary(0), "Progressing A->B step 1 of 2, 1 parents"},
+		},
+		"promoted past a selector that matches nobody": {
+			reason: "That is asked for once: a later attempt stops there again.",
+			world:  newWorld(4, canaries(), number(2, 0)),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.ask(v1alpha1.PromoteRequest)
+				w.settle(t)
+				w.now = w.now.Add(time.Minute)
+				edit("A")(t, w)
+				edit("B")(t, w)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 3, 0 parents: " + noCanary(0), "Progressing A->B step 2 of 3, 2 parents", "Progressing A->B step 3 of 3, 4 parents",
+				"Complete B", "Progressing B->A step 1 of 3, 0 parents: " + noCanary(0), "Complete B",
+			},
+		},
+		"promoted out of a pause": {
+			reason: "The next step has its own pause.",
+			world:  newWorld(8, number(1, 600), number(2, 600)),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.ask(v1alpha1.PromoteRequest)
+				for range 3 { // Killed before it is stored.
+					Next(w.input())
+				}
+				w.settle(t)
+				w.restart()
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 3, 1 parents", "Progressing A->B step 1 of 3, 1 parents pause",
+				"Progressing A->B step 2 of 3, 2 parents", "Progressing A->B step 2 of 3, 2 parents pause",
+			},
+		},
+		"promoted though it is not ready": {
+			reason: "Who asks for it does not wait for children; the last step waits for them again.",
+			world:  newWorld(4, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				w.parents[w.lowest()[0]].unready["B"] = true
+				edit("B")(t, w)
+				w.ask(v1alpha1.PromoteRequest)
+				w.settle(t)
+			},
+			want: []string{"Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 2 of 2, 4 parents"},
+		},
+		"promoted fully": {
+			reason: "It skips all steps and pauses, once.",
+			world:  newWorld(8, number(1, 600), number(2, 600)),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.ask(v1alpha1.PromoteFullRequest)
+				w.settle(t)
+				edit("A")(t, w)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 3, 1 parents", "Progressing A->B step 1 of 3, 1 parents pause", "Complete B",
+				"Progressing B->A step 1 of 3, 1 parents", "Progressing B->A step 1 of 3, 1 parents pause",
+			},
+		},
+		"promoted while a parent fails": {
+			reason: "A failure comes first.",
+			world:  newWorld(8, number(1, 600)),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.parents[w.lowest()[0]].fails["B"] = true
+				w.ask(v1alpha1.PromoteFullRequest)
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 1 of 2, 1 parents pause",
+				"RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
+			},
+		},
+		"promoted while it is held": {
+			reason: "That takes an approval, also after a restart, when nobody knows of the failure yet.",
+			world:  newWorld(8, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				w.spec.FailurePolicy = v1alpha1.HoldScripts
+				w.parents[w.lowest()[0]].fails["B"] = true
+				edit("B")(t, w)
+				w.ask(v1alpha1.PromoteFullRequest)
+				w.settle(t)
+				w.restart()
+				w.decide()
+			},
+			want: []string{"Progressing A->B step 1 of 2, 1 parents", "Held A->B step 1 of 2, 1 parents: NAME fails: HookFailed: sync.js:3:9: no"},
+		},
+		"asked about a step that is over": {
+			reason: "What came too late, or is no request, does nothing.",
+			world:  newWorld(8, number(1, 600), number(2, 600)),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.ask(v1alpha1.AbortRequest)
+				late := w.request
+				w.ask(v1alpha1.PromoteRequest)
+				w.settle(t)
+				for _, request := range []string{late, "abort", "abort B", "promote", " "} {
+					w.request = request
+					w.settle(t)
+				}
+			},
+			want: []string{
+				"Progressing A->B step 1 of 3, 1 parents", "Progressing A->B step 1 of 3, 1 parents pause",
+				"Progressing A->B step 2 of 3, 2 parents", "Progressing A->B step 2 of 3, 2 parents pause",
+			},
+		},
+		"aborted": {
+			reason: "All parents get the stable text back, whatever the policy is, and it is tried again only if it is approved.",
+			world:  newWorld(8, number(4, 600)),
+			run: func(t *testing.T, w *world) {
+				w.spec.FailurePolicy = v1alpha1.HoldScripts
+				edit("B")(t, w)
+				w.ask(v1alpha1.AbortRequest)
+				w.settle(t)
+				w.restart()
+				w.settle(t)
+				if w.by("A") != 8 {
+					t.Errorf("%d parents have the stable text", w.by("A"))
+				}
+				w.now = w.now.Add(time.Minute)
+				w.approved = "B"
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 4 parents", "Progressing A->B step 1 of 2, 4 parents pause", "RolledBack A failed B: it was aborted",
+				"Progressing A->B step 1 of 2, 4 parents", "Progressing A->B step 1 of 2, 4 parents pause",
+			},
+		},
+		"aborted while it is paused, and another text waits": {
+			reason: "The pause keeps parents from an edit; who aborts one wants it gone.",
+			world:  newWorld(8, number(4, 600)),
+			run: func(t *testing.T, w *world) {
+				edit("B")(t, w)
+				w.spec.Paused = ptr.To(true)
+				w.settle(t)
+				edit("C")(t, w)
+				w.approved = "C"
+				w.ask(v1alpha1.AbortRequest)
+				w.settle(t)
+				if w.by("A") != 8 || w.state.ApprovedRevision != "" {
+					t.Errorf("%d parents have the stable text, approved %q", w.by("A"), w.state.ApprovedRevision)
+				}
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 4 parents", "Progressing A->B step 1 of 2, 4 parents pause", "Paused A->B step 1 of 2, 4 parents pause",
+				"RolledBack A failed B: it was aborted", "Paused A failed B: it was aborted",
+			},
+		},
+		"a clock that was ahead": {
+			reason: "The pause is no longer than it is because the process before wrote a time of the future.",
+			world:  newWorld(4, number(1, 60)),
+			run: func(t *testing.T, w *world) {
+				w.now = w.now.Add(time.Hour)
+				edit("B")(t, w)
+				w.now = w.now.Add(-time.Hour)
+				w.settle(t)
+				if w.last.After > 61*time.Second {
+					t.Errorf("the pause ends after %s", w.last.After)
+				}
+				w.now = w.now.Add(61 * time.Second)
+				w.settle(t)
+			},
+			want: []string{
+				"Progressing A->B step 1 of 2, 1 parents", "Progressing A->B step 1 of 2, 1 parents pause",
+				"Progressing A->B step 2 of 2, 4 parents", "Complete B",
+			},
+		},
+		"a deadline by a clock that was ahead": {
+			reason: "The deadline is not later either.",
+			world:  newWorld(4, number(1, 0)),
+			run: func(t *testing.T, w *world) {
+				w.parents[w.lowest()[0]].unready["B"] = true
+				w.now = w.now.Add(time.Hour)
+				edit("B")(t, w)
+				w.now = w.now.Add(-time.Hour)
+				if w.settle(t); w.last.After > (DefaultProgressDeadline+1)*time.Second {
+					t.Errorf("the deadline is in %s", w.last.After)
+				}
+			},
+			want: []string{"Progressing A->B step 1 of 2, 1 parents"},
 		},
 		"rollback": {
 			reason: "A parent that fails turns all back, and the failed text is not tried again.",
@@ -154,7 +377,7 @@ func TestNext(t *testing.T) {
 			},
 			want: []string{
 				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
-				"Complete A failed B", "RolledBack A failed B: it was taken back before, and no other edit has taken its place",
+				"Complete A failed B: NAME fails: HookFailed: sync.js:3:9: no", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no",
 			},
 		},
 		"hold": {
@@ -416,8 +639,8 @@ func TestNext(t *testing.T) {
 				w.settle(t)
 			},
 			want: []string{
-				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no", "Complete P failed B",
-				"RolledBack P failed B: it was taken back before, and no other edit has taken its place",
+				"Progressing A->B step 1 of 2, 1 parents", "RolledBack A failed B: NAME fails: HookFailed: sync.js:3:9: no", "Complete P failed B: NAME fails: HookFailed: sync.js:3:9: no",
+				"RolledBack P failed B: NAME fails: HookFailed: sync.js:3:9: no",
 			},
 			by: map[string]int{"P": 2},
 		},

@@ -23,6 +23,8 @@ type world struct {
 	state    State
 	target   string
 	approved string
+	// request is the value of the annotation.
+	request string
 	// outdated is set while the sources hold another text than target, which does not load.
 	outdated bool
 	// unarchived is set while target is not archived.
@@ -82,7 +84,7 @@ func (w *world) parent(name string) Parent {
 func (w *world) input() Input {
 	in := Input{
 		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
-		Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since, BusyAt: w.busyAt,
+		Request: w.request, Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since, BusyAt: w.busyAt,
 	}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision
@@ -186,6 +188,14 @@ func percent(text string) v1alpha1.ScriptRolloutStep {
 func canaries() v1alpha1.ScriptRolloutStep {
 	return v1alpha1.ScriptRolloutStep{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "canary"}}}
 }
+
+// noCanary returns what is said of the selector of canaries in a step, from 0, if it matches no parent.
+func noCanary(step int) string {
+	return fmt.Sprintf("no parent has labels that spec.scriptRollout.steps[%d].selector matches: tier=canary", step)
+}
+
+// ask asks for something in the step that is stored.
+func (w *world) ask(action string) { w.request = w.state.Request(action) }
 
 // lowest returns the parents in the order in which steps take them.
 func (w *world) lowest() []string {

@@ -60,9 +60,9 @@ var HostReasons = append([]string{
 	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted, ReasonReleasedChildren,
 	// Those on definitions. Package definition has the constants.
 	"Starting", "Started", "Stopping", "Stopped", "CreateError", "ScriptReloaded", "Held", "RollingOut", "Paused", "Pinned",
-	"Serving", "RolledBack", "NotArchived", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
+	"Serving", "RolledBack", "NotArchived", "StepMatchesNoParent", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
 	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared",
-	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved",
+	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved", "ParentsNotSelected",
 	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel", "Approved", "ApprovalInvalid",
 }, reasonsOfErrors()...)
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation,
-// ApprovedRevisionAnnotation, ApprovalReasonAnnotation, ScriptRevisionAnnotation and CompositeLabel are
+// ApprovedRevisionAnnotation, ApprovalReasonAnnotation, RolloutRequestAnnotation, ScriptRevisionAnnotation and CompositeLabel are
 // metacontroller's (section 0 of the specification), so that its objects are found again.
 const (
 	// ApprovedRevisionAnnotation is on a definition, or on a ConfigMap of its scripts. Its value is the ID of a revision of the scripts, in
@@ -30,6 +30,8 @@ const (
 	DecoratorAnnotation = GroupName + "/decorator-controller"
 	// LogLevelAnnotation is on a definition. Its value is the verbosity of the host's log about it, from 0 to 4.
 	LogLevelAnnotation = GroupName + "/log-level"
+	// RolloutRequestAnnotation is on a definition. Its value asks for something in one step of one edit: see ScriptRolloutStatus.Request.
+	RolloutRequestAnnotation = GroupName + "/rollout-request"
 	// ScriptRevisionAnnotation holds the whole ID of the revision of the scripts that the children of a ControllerRevision
 	// were made by, if the definition has scriptChanges: Rolling.
 	ScriptRevisionAnnotation = GroupName + "/script-revision"

@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -194,8 +197,8 @@ type ScriptRolloutStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	FailingParents []int64 `json:"failingParents,omitempty"`
-	// Message is why the edit is held, paused or rolled back: for a parent that fails, its
-	// name, reason and place in the script.
+	// Message is why the edit is held, rolled back, or has stopped at a step: for a parent
+	// that fails, its name, reason and place in the script. It stays with failedRevision.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -216,4 +219,24 @@ type ScriptApproval struct {
 	// Reason is the annotation metacontroller.k8s.io/approval-reason beside it.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+}
+
+// What RolloutRequestAnnotation may ask for.
+const (
+	// PromoteRequest ends the present step, whatever it waits for, and PromoteFullRequest all steps.
+	PromoteRequest     = "promote"
+	PromoteFullRequest = "promote-full"
+	// AbortRequest takes the edit back from all parents.
+	AbortRequest = "abort"
+)
+
+// Request returns the value of RolloutRequestAnnotation that asks for something in the present step. It counts once, as no other step, and no
+// other attempt with the same revision, has the same value.
+func (s *ScriptRolloutStatus) Request(action string) string {
+	var step int32
+	var began string
+	if s.Step != nil && s.StartedAt != nil {
+		step, began = *s.Step, s.StartedAt.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s %s %d %s", action, s.UpdatedRevision, step, began)
 }
