@@ -219,6 +219,8 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 }
 
 func errorText(refusal *Refusal) string {
+	case v.selectsNone():
+		c.Reason, c.Message = reasonParentsNotSelected, messagesOf(v.warnings)
 	if refusal == nil {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,10 +14,11 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// Reasons of warnings, for events and for the condition Ready, which stays True.
+// Reasons of warnings, for events and for the condition Ready, which stays True unless no parent is selected any more.
 const (
 	reasonChildResourceRemoved  = "ChildResourceRemoved"
 	reasonParentResourceRemoved = "ParentResourceRemoved"
+	reasonParentsNotSelected    = "ParentsNotSelected"
 	reasonNoStatusSubresource   = "NoStatusSubresource"
 	reasonNoStatusChecks        = "NoStatusChecks"
 	reasonNoScriptRollout       = "NoScriptRollout"
@@ -139,6 +141,7 @@ func unfinalized(held []controller.Key) []warning {
 // objectCounts returns the number of objects that an instance manages.
 type objectCounts interface {
 	ParentsOf(kind schema.GroupKind) int
+	NotSelected(rule variant.ParentRule) int
 	ChildrenOf(kind schema.GroupKind) int
 }
 
@@ -174,6 +177,32 @@ func removedResources(previous, next *Plan, left objectCounts) []warning {
 	return all
 }
 
+// deselectedParents returns warnings about parents that previous selects and next does not, if there are children: what was made for them is
+// left as it is.
+func deselectedParents(previous, next *Plan, left objectCounts) (all []warning) {
+	if previous.Config.Finalizing.Enabled && next.Config.Finalizing.Enabled { // They are finalized.
+		return nil
+	}
+	if !slices.ContainsFunc(previous.Config.Children, func(r variant.ChildRule) bool { return left.ChildrenOf(r.Kind.GroupKind()) > 0 }) {
+		return nil
+	}
+	for _, rule := range next.Config.Parents {
+		if n := left.NotSelected(rule); n > 0 {
+			all = append(all, warning{reasonParentsNotSelected, fmt.Sprintf(
+				"generation %d of the spec does not select %d of the %s in %s that were parents before: "+
+					"what was made for them stays and is not updated any more: "+
+					"correct the selector or their labels, or delete what is not wanted by hand", next.generation, n, rule.GroupResource(), parentField[next.kind])})
+		}
+	}
+	return all
+}
+
+// selectsNone reports whether there are no parents since an edit of the selector, which there were before.
+func (v statusView) selectsNone() bool {
+	return v.parents.summary != nil && v.parents.summary.Parents == 0 &&
+		slices.ContainsFunc(v.warnings, func(w warning) bool { return w.reason == reasonParentsNotSelected })
+}
+
 // The fields with the resources of parents and of children, by kind of definition.
 var (
 	parentField = map[string]string{
@@ -194,8 +223,13 @@ func (s *runtimeState) setRemovedWarnings() {
 	switch {
 	case s.running == nil:
 		s.removedWarnings = nil
+		ready := meta.FindStatusCondition(storedStatus(s.object).Conditions, v1alpha1.ConditionReady)
+		if ready != nil && ready.Reason == reasonParentsNotSelected && ready.ObservedGeneration == s.next.plan.generation {
+			s.removedWarnings = []warning{{ready.Reason, ready.Message}} // It is as before the restart.
+		}
 	case s.running.plan.uid != s.next.plan.uid || s.running.plan.generation != s.next.plan.generation:
-		s.removedWarnings = removedResources(s.running.plan, s.next.plan, s.running.reconciler)
+		s.removedWarnings = slices.Concat(deselectedParents(s.running.plan, s.next.plan, s.running.reconciler),
+			removedResources(s.running.plan, s.next.plan, s.running.reconciler))
 	}
 }
 

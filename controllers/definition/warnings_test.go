@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,44 @@ type fakeCounts map[string]int
 
 func (l fakeCounts) ParentsOf(kind schema.GroupKind) int  { return l[kind.Kind] }
 func (l fakeCounts) ChildrenOf(kind schema.GroupKind) int { return l[kind.Kind] }
+func (l fakeCounts) NotSelected(rule variant.ParentRule) int {
+	return l["not selected "+rule.Kind.Kind]
+}
+
+func TestDeselectedParents(t *testing.T) {
+	cases := map[string]struct {
+		reason, before, after string
+		finalizing            bool
+		left                  fakeCounts
+		want                  string
+	}{
+		"Selected":     {"An edit that leaves no parent out needs no warning.", "A > B", "A > B", false, fakeCounts{"A": 1, "B": 2}, ""},
+		"Left out":     {"Parents that are none any more are counted.", "A > B", "A > B", false, fakeCounts{"A": 3, "B": 2, "not selected A": 2}, "ParentsNotSelected 2 as resources"},
+		"Each":         {"Those of each kind are.", "A B > C", "A B > C", false, fakeCounts{"C": 2, "not selected A": 2, "not selected B": 1}, "ParentsNotSelected 2 as resources ParentsNotSelected 1 bs resources"},
+		"No children":  {"Nothing is left behind if there are no children.", "A > B", "A > B", false, fakeCounts{"A": 3, "not selected A": 3}, ""},
+		"Finalized":    {"Nor if the finalize hook is called for them.", "A > B", "A > B", true, fakeCounts{"A": 3, "B": 2, "not selected A": 3}, ""},
+		"Another kind": {"A kind that is gone has a warning of its own.", "A > B", "C > B", false, fakeCounts{"A": 3, "B": 2}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, after := planOf(tc.before), planOf(tc.after)
+			before.Config.Finalizing.Enabled, after.Config.Finalizing.Enabled = tc.finalizing, tc.finalizing
+			var got []string
+			for _, w := range deselectedParents(before, after, tc.left) {
+				got = append(got, w.reason)
+				for _, word := range strings.Fields(w.message) {
+					word, _, _ = strings.Cut(word, ".")
+					if slices.Contains([]string{"1", "2", "3", "as", "bs", "resources"}, word) {
+						got = append(got, word)
+					}
+				}
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
 
 func TestRemovedResources(t *testing.T) {
 	cases := map[string]struct {

@@ -3,6 +3,8 @@ package parent
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Parents returns the number of parents.
@@ -17,6 +19,17 @@ func (r *Reconciler) ParentsOf(kind schema.GroupKind) int {
 	count := 0
 	r.eachParent(func(source *parentSource, _ *unstructured.Unstructured) {
 		if source.Kind.GroupKind() == kind {
+			count++
+		}
+	})
+	return count
+}
+
+// NotSelected returns the number of parents that another rule for their kind does not select.
+func (r *Reconciler) NotSelected(rule variant.ParentRule) int {
+	count := 0
+	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
+		if source.Kind.GroupKind() == rule.Kind.GroupKind() && !rule.Selects(parent) {
 			count++
 		}
 	})

@@ -38,6 +38,39 @@ func TestChildResourceTakenOut(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "a-1", env.HasText("two"))
 }
 
+// An edit of the selector that leaves no parent abandons the children of all: that is not Ready, also after a restart, until there is a parent.
+func TestSelectorThatLeavesParents(t *testing.T) {
+	e := newEnv(t)
+	selects := func(set string) string {
+		return e.DefineReady(env.Decorator, "", e.Targets("things", set), "attachments: ["+env.UpdatedConfigMaps+"]", env.Hooks(attaching, "sync"))
+	}
+	name := selects("a")
+	for _, thing := range []string{"a", "b"} {
+		e.ApplyThing(thing, "set: "+thing, "")
+	}
+	e.WaitFor(env.ConfigMaps, "of-a", env.HasText("one"))
+
+	told := []string{"ParentsNotSelected", "does not select 1 of the things.", "in resources", "what was made for them stays"}
+	e.Define(env.Decorator, "", e.Targets("things", "b"), "attachments: ["+env.UpdatedConfigMaps+"]", env.Hooks(attaching, "sync"))
+	e.WaitFor(env.ConfigMaps, "of-b", env.HasText("one"))
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "True", told...) // Another one is selected.
+
+	e.Define(env.Decorator, "", e.Targets("things", "none"), "attachments: ["+env.UpdatedConfigMaps+"]", env.Hooks(attaching, "sync"))
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", told...)
+	e.WaitForEvent(name, "ParentsNotSelected", told[1:]...)
+	e.Restart()
+	e.WaitForQuiet()
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", told...)
+	e.ApplyThing("c", "set: none", "") // The labels are as the selector wants them.
+	e.WaitFor(env.ConfigMaps, "of-c", env.HasText("one"))
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "True")
+}
+
+const attaching = `
+export const sync = ({object}) => ({attachments: [
+  {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "of-" + object.metadata.name}, data: {text: "one"}},
+]});`
+
 // A rolling update of what has a status, and does not look at it, is told and goes on.
 func TestRollingWithoutStatusChecks(t *testing.T) {
 	e := newEnv(t)
