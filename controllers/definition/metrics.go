@@ -2,6 +2,7 @@ package definition
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,7 +16,9 @@ import (
 
 // Metrics are the gauges of definitions: what their statuses say, also where none can be written. A nil *Metrics records nothing.
 type Metrics struct {
-	parents, inputs, conditions, rollout *prometheus.GaugeVec
+	parents, inputs, conditions, rollout, pending *prometheus.GaugeVec
+	// pendingEdits are the pendingEdit of definitions, by key.
+	pendingEdits sync.Map
 }
 
 // NewMetrics creates the metrics and registers them.
@@ -31,7 +34,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		rollout: gauge("script_rollout_parents",
 			"Parents while an edit of scripts is rolled out, by revision: stable, or updated if they have been synced by the edit.", "revision"),
 	}
-	registry.MustRegister(m.parents, m.inputs, m.conditions, m.rollout)
+	m.pending = gauge("pending_edit",
+		"1 while an edit does not serve all parents, by the condition Stalled or Reconciling and its reason, or Pinned while a pin says what serves.",
+		"state", "reason")
+	registry.MustRegister(m.parents, m.inputs, m.conditions, m.rollout, m.pending)
 	return m
 }
 
@@ -47,6 +53,7 @@ func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, pare
 	}
 	m.setParents(key, parents)
 	m.setRollout(key, status)
+	m.setPending(key, pendingEditOf(status))
 	kinds := conditionTypes
 	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing) != nil { // It comes with the first edit that is held.
 		kinds = append(slices.Clone(kinds), v1alpha1.ConditionProgressing)
@@ -104,12 +111,43 @@ func (m *Metrics) setRollout(key controller.Key, status v1alpha1.DefinitionStatu
 	m.rollout.WithLabelValues(definitionmetrics.Values(key.String(), "stable")...).Set(float64(max(0, *status.Parents-updated)))
 }
 
+// pendingEdit is why an edit does not serve: the labels of a series. It is zero if there is no such edit.
+type pendingEdit struct{ state, reason string }
+
+// setPending records why an edit does not serve. Only then there is such a series.
+func (m *Metrics) setPending(key controller.Key, now pendingEdit) {
+	before, _ := m.pendingEdits.Swap(key, now)
+	if before == now {
+		return
+	}
+	if now != (pendingEdit{}) {
+		m.pending.WithLabelValues(definitionmetrics.Values(key.String(), now.state, now.reason)...).Set(1)
+	}
+	if was, known := before.(pendingEdit); known && was != (pendingEdit{}) {
+		m.pending.DeleteLabelValues(definitionmetrics.Values(key.String(), was.state, was.reason)...)
+	}
+}
+
+// pendingEditOf returns why the newest edit does not serve all parents, as a status says.
+func pendingEditOf(status v1alpha1.DefinitionStatus) pendingEdit {
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
+			return pendingEdit{kind, c.Reason}
+		}
+	}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Reason == reasonPinned {
+		return pendingEdit{reasonPinned, reasonPinned}
+	}
+	return pendingEdit{}
+}
+
 // forget drops the series of a definition that is gone.
 func (m *Metrics) forget(key controller.Key) {
 	if m == nil {
 		return
 	}
-	for _, gauge := range []*prometheus.GaugeVec{m.parents, m.inputs, m.conditions, m.rollout} {
+	m.pendingEdits.Delete(key)
+	for _, gauge := range []*prometheus.GaugeVec{m.parents, m.inputs, m.conditions, m.rollout, m.pending} {
 		gauge.DeletePartialMatch(definitionmetrics.Selector(key.String()))
 	}
 }

@@ -49,11 +49,44 @@ func TestDefinitionMetrics(t *testing.T) {
 	if n := testutil.CollectAndCount(m.conditions); n != 4 {
 		t.Errorf("%d series of conditions, want one for each of four", n)
 	}
+	for _, c := range []struct{ kind, status, reason, want string }{
+		{"Stalled", "True", "Held", "Stalled Held"}, {"Stalled", "True", "ScriptInvalid", "Stalled ScriptInvalid"},
+		{"Reconciling", "True", "RollingOut", "Reconciling RollingOut"}, {"Progressing", "True", "Pinned", "Pinned Pinned"},
+		{"Progressing", "True", "Serving", ""},
+	} {
+		condition := metav1.Condition{Type: c.kind, Status: metav1.ConditionStatus(c.status), Reason: c.reason}
+		m.set(key, v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{condition}}, parentStatus{})
+		if got := strings.Join(seriesOf(t, registry, "libretto_definition_pending_edit"), ", "); got != c.want {
+			t.Errorf("%s %s: series %q, want %q", c.kind, c.reason, got, c.want)
+		}
+	}
+	m.set(key, v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: "True", Reason: "Held"}}}, parentStatus{})
 	m.set(key, status, parentStatus{})
 	if n := testutil.CollectAndCount(m.parents) + testutil.CollectAndCount(m.inputs); n != 0 {
 		t.Errorf("%d series of parents of a definition that does not run", n)
 	}
-	if m.forget(key); testutil.CollectAndCount(m.conditions) != 0 {
+	if m.forget(key); testutil.CollectAndCount(m.conditions)+testutil.CollectAndCount(m.pending) != 0 {
 		t.Error("a definition that is gone has series")
 	}
+}
+
+// seriesOf returns the state and the reason of each series of a metric.
+func seriesOf(t *testing.T, registry *prometheus.Registry, name string) (all []string) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.Metric {
+			labels := map[string]string{}
+			for _, label := range metric.Label {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == name && metric.Gauge.GetValue() == 1 {
+				all = append(all, labels["state"]+" "+labels["reason"])
+			}
+		}
+	}
+	return all
 }

@@ -32,10 +32,12 @@ type statusView struct {
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	rollout     rolloutView
-	resting     string           // why hooks are not called for a while, or ""
-	hotLoops    string           // that go on, or ""
-	objects     []scripts.Object // the ConfigMaps of the newest scripts
-	approvals   []approval       // the annotations that approve a revision
+	// edit is the condition Stalled or Reconciling, or neither.
+	edit      metav1.Condition
+	resting   string           // why hooks are not called for a while, or ""
+	hotLoops  string           // that go on, or ""
+	objects   []scripts.Object // the ConfigMaps of the newest scripts
+	approvals []approval       // the annotations that approve a revision
 }
 
 // lastEvents is the content of the last events.
@@ -91,7 +93,8 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	if len(mistaken) > 0 && last.Type == v1alpha1.ConditionProgressing && last.Status == metav1.ConditionFalse {
 		last.Message += "\n" + messagesOf(mistaken)
 	}
-	v.conditions = append(v.conditions, readyCondition(s, refusal, v))
+	v.edit = editCondition(s, refusal, v)
+	v.conditions = append(v.conditions, withPendingEdit(readyCondition(s, refusal, v), v.edit))
 	return v
 }
 
@@ -165,6 +168,12 @@ const reasonCredentialsNotReady = "CredentialsNotReady"
 // not called because it made its workers fail.
 const reasonScriptResting = "ScriptResting"
 
+// Reasons of the condition Ready.
+const (
+	reasonRunning     = "Running"
+	reasonEarlierSpec = "EarlierSpecServes"
+)
+
 // readyCondition reports whether parents are synced by the present spec.
 func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
@@ -185,7 +194,7 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 			c.Message = "no parent is synced: " + v.held
 		}
 	case refusal != nil || s.next != nil:
-		c.Reason = "EarlierSpecServes"
+		c.Reason = reasonEarlierSpec
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, with the scripts of that time, until the present one can be",
 			s.running.plan.generation)
 		for _, cause := range []string{errorText(refusal), problems, v.held, v.credentials} {
@@ -210,17 +219,17 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		if len(v.warnings) > 0 {
 			c.Message += "\n" + messagesOf(v.warnings)
 		}
+	case v.selectsNone():
+		c.Reason, c.Message = reasonParentsNotSelected, messagesOf(v.warnings)
 	case len(v.warnings) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v.warnings[0].reason, messagesOf(v.warnings)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Running", "parents are synced"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonRunning, "parents are synced"
 	}
 	return c
 }
 
 func errorText(refusal *Refusal) string {
-	case v.selectsNone():
-		c.Reason, c.Message = reasonParentsNotSelected, messagesOf(v.warnings)
 	if refusal == nil {
 		return ""
 	}

@@ -52,6 +52,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	if s.guard != nil {
 		status.DeletionGuard = statusOfGuard(s.guard.Record())
 	}
+	setPendingEdit(&status, v.edit)
 	v.parents.set(&status)
 	return status
 }
@@ -90,6 +91,7 @@ func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, select
 		return status, false
 	}
 	parentStatus{}.set(&status)
+	setPendingEdit(&status, metav1.Condition{})
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonNotHosted, ObservedGeneration: object.GetGeneration(),
 		Message: fmt.Sprintf("the host that ran it has let go of it, as --target-label-selector=%s does not select its labels: "+

@@ -32,6 +32,7 @@ type CompositeController struct {
 	Spec CompositeControllerSpec `json:"spec"`
 	// Status is the last observed state of the controller.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status DefinitionStatus `json:"status,omitzero"`
 }
 

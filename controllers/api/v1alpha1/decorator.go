@@ -30,6 +30,7 @@ type DecoratorController struct {
 	// Status is the last observed state of the controller. Its parents are the decorated
 	// objects.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status DefinitionStatus `json:"status,omitzero"`
 }
 

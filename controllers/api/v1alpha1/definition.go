@@ -70,7 +70,7 @@ const (
 	IgnoreScriptTests ScriptTests = "Ignore"
 )
 
-// Types of the conditions of a definition. The first status has all of them but Progressing, in this order.
+// Types of the conditions of a definition. The first status has all of them but Progressing, Stalled and Reconciling, in this order.
 const (
 	// ConditionAccepted reports whether the spec is valid and all of its resources are served.
 	ConditionAccepted = "Accepted"
@@ -78,7 +78,7 @@ const (
 	// tests. If it is False, its message has the error with file, line and column, and the
 	// last scripts that did stay in use. It is True for a definition without scripts.
 	ConditionScriptsReady = "ScriptsReady"
-	// ConditionReady reports whether parents are synced by the present spec.
+	// ConditionReady reports whether parents are synced by the present spec and the newest scripts.
 	ConditionReady = "Ready"
 	// ConditionParentsSynced reports whether the last syncs of all parents succeeded. If it is
 	// False, its message has up to three of the parents that fail, with the place in the script.
@@ -87,6 +87,10 @@ const (
 	// they would do, or RolledBack while an edit has been taken back. It comes with the first edit that is
 	// held, or with steps of a rollout.
 	ConditionProgressing = "Progressing"
+	// ConditionStalled and ConditionReconciling are those of kstatus, and are there only while they are True: an edit of the spec or of the
+	// scripts does not take over before someone acts, or is on its way.
+	ConditionStalled     = "Stalled"
+	ConditionReconciling = "Reconciling"
 )
 
 // DefinitionStatus is the last observed state of a definition.
@@ -96,10 +100,12 @@ type DefinitionStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Accepted (the spec is valid and its resources are served),
 	// ScriptsReady (the newest scripts were loaded; if not, the last good ones stay
-	// in use), Ready (parents are synced by the present spec) and ParentsSynced (the
-	// last syncs of all parents succeeded; if not, its message has the parents that
-	// fail, and the place in the script). Progressing is False while an edit of the
-	// scripts is held because of what it would do.
+	// in use), Ready (parents are synced by the present spec and the newest scripts)
+	// and ParentsSynced (the last syncs of all parents succeeded; if not, its message
+	// has the parents that fail, and the place in the script). Progressing is False
+	// while an edit of the scripts is held because of what it would do. Stalled is
+	// True while an edit waits for someone, and Reconciling while it is on its way;
+	// otherwise they are absent.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -29,6 +29,7 @@ type MapController struct {
 	Spec MapControllerSpec `json:"spec"`
 	// Status is the last observed state of the controller.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status DefinitionStatus `json:"status,omitzero"`
 }
 

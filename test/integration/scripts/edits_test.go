@@ -92,7 +92,7 @@ func TestBadAndRestart(t *testing.T) {
 	waitForSaid(e, "b", "one")
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ",
 		"goes on serving, from ControllerRevision "+e.Namespace+"/"+revision.GetName())
-	e.WaitForCondition(name, "Ready", "True")
+	e.WaitForCondition(name, "Ready", "False", "ScriptInvalid", "parents are synced", "sync.js:2:10: ")
 
 	e.Delete(env.ConfigMaps, e.Namespace, "hooks")
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "goes on serving, from ControllerRevision")

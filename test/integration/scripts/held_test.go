@@ -117,7 +117,7 @@ func TestHeld(t *testing.T) {
 			held := e.WaitForCondition(definition, "Progressing", "False", "Held", c.want, "revision "+good+" goes on serving",
 				"kubectl annotate --overwrite compositecontroller "+definition+" metacontroller.k8s.io/approved-revision=")
 			e.WaitForCondition(definition, "ScriptsReady", "True", "Held", "revision "+good+" goes on serving")
-			e.WaitForCondition(definition, "Ready", "True")
+			e.WaitForCondition(definition, "Ready", "False", "Held", c.want)
 			e.WaitForEvent(definition, "Held", c.want)
 			e.WaitForEvent("hooks", "Held", "CompositeController "+definition+": revision ", c.want)
 			if text := e.Kubectl("get", "compositecontroller", definition); !strings.Contains(text, "Held") {

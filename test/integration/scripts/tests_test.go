@@ -54,7 +54,7 @@ func TestEditsWithTests(t *testing.T) {
 		"ConfigMap "+e.Namespace+`/hooks: sync_test.yaml:7:`, `case "says it": `, `said is "two", want "three"`, "revision "+good+" goes on serving")
 	e.WaitForEvent(name, "TestsFailed", `case "says it"`)
 	e.WaitForEvent("hooks", "TestsFailed", "CompositeController "+name+": sync_test.yaml:7:")
-	e.WaitForColumns("CompositeController", name, "True", "TestsFailed", "1")
+	e.WaitForColumns("CompositeController", name, "False", "TestsFailed", "1")
 	e.ApplyThing("late", "", "")
 	waitForSaid(e, "late", "one")
 
