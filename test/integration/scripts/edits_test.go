@@ -186,3 +186,17 @@ export const sync = ({parent}) => ({status: {...parent.status, %s: text}, childr
 	library("three")
 	both("three")
 }
+
+// TestPictureBesideScripts edits a script beside a file of binaryData that is no text: it is left out, and told.
+func TestPictureBesideScripts(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	applyFiles(e, "hooks", "sync.js", scriptSaying("one"))
+	name := define(e, "", source(e, "hooks"))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "one")
+	e.Patch(env.ConfigMaps, "hooks", fmt.Sprintf(`{"data": {"sync.js": %q}, "binaryData": {"logo.png": "iVBORw0KGgr/"}}`, scriptSaying("two")))
+	waitForSaid(e, "a", "two")
+	e.WaitForCondition(name, "ScriptsReady", "True", "with warnings", "ConfigMap "+e.Namespace+"/hooks: logo.png: left out, as it is not UTF-8 text")
+	e.WaitForCondition(name, "Ready", "True", "Running")
+}
