@@ -161,7 +161,7 @@ func (d *decision) decide() {
 	s := &d.next
 	switch over := d.Exceeded.Revision; {
 	case over != "" && (over == s.UpdatedRevision || over == d.Pinned || over == d.Target && d.Spec.Revision == "" && s.FailedRevision != over):
-		d.takeBack()
+		d.undoExceeded()
 	case d.Spec.Revision != "":
 		if failed, why := d.failure(); d.Pinned != "" {
 			if d.complete(d.Pinned); d.Pinned != failed { // A pin is no edit that takes the place of the one that failed.
@@ -198,8 +198,8 @@ func (d *decision) decide() {
 	}
 }
 
-// takeBack lets the revision serve again that did before one that would delete too much.
-func (d *decision) takeBack() {
+// undoExceeded lets the revision serve again that did before one that would delete too much.
+func (d *decision) undoExceeded() {
 	s, over := &d.next, d.Exceeded
 	if over.Revision == s.UpdatedRevision {
 		d.fail(over.Message)
