@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 const (
@@ -32,15 +33,16 @@ type parentStatus struct {
 	generation int64
 }
 
-// newParentStatus returns what there is to say of the parents of the running instance, which may be nil.
-func newParentStatus(running *instance, now time.Time) parentStatus {
+// newParentStatus returns what there is to say of the parents of the running instance, which may be nil. serves is the revision of its
+// scripts.
+func newParentStatus(running *instance, serves scripts.RevisionID, now time.Time) parentStatus {
 	switch {
 	case running == nil:
 		return parentStatus{}
 	case !running.synced.Load():
 		return parentStatus{generation: running.plan.generation, keep: now.Sub(running.startedAt) < sweepTime}
 	}
-	summary := running.reconciler.Summary()
+	summary := running.reconciler.Summary(string(serves))
 	return parentStatus{
 		summary: &summary, isMap: running.plan.kind == v1alpha1.MapControllerKind, generation: running.plan.generation,
 		keep: summary.Sweeping && now.Sub(summary.SweepBegan) < sweepTime,
@@ -60,6 +62,7 @@ func (p parentStatus) set(status *v1alpha1.DefinitionStatus) {
 	clearParentCounts(status)
 	if s := p.summary; s != nil && !p.keep {
 		status.SyncedParents, status.FailingParents, status.WaitingParents = &s.Synced, &s.Failing, &s.Waiting
+		status.UpdatedParents = &s.Updated
 		status.OutdatedChildren = s.Outdated
 		if p.isMap {
 			status.SyncedInputs, status.FailingInputs, status.WaitingInputs = &s.SyncedInputs, &s.FailingInputs, &s.WaitingInputs
@@ -71,6 +74,7 @@ func (p parentStatus) set(status *v1alpha1.DefinitionStatus) {
 // clearParentCounts removes the counts of parents, children and inputs by state.
 func clearParentCounts(status *v1alpha1.DefinitionStatus) {
 	status.SyncedParents, status.FailingParents, status.WaitingParents, status.OutdatedChildren = nil, nil, nil, nil
+	status.UpdatedParents = nil
 	status.SyncedInputs, status.FailingInputs, status.WaitingInputs = nil, nil, nil
 }
 
@@ -137,7 +141,7 @@ func (s *runtimeState) parentsDelay(next v1alpha1.DefinitionStatus, now time.Tim
 // parentsIn returns what a status says of parents, without the time of its condition, of which stored ones have whole seconds.
 func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	only := v1alpha1.DefinitionStatus{
-		Parents: status.Parents, SyncedParents: status.SyncedParents,
+		Parents: status.Parents, UpdatedParents: status.UpdatedParents, SyncedParents: status.SyncedParents,
 		FailingParents: status.FailingParents, WaitingParents: status.WaitingParents, OutdatedChildren: status.OutdatedChildren,
 		SyncedInputs: status.SyncedInputs, FailingInputs: status.FailingInputs, WaitingInputs: status.WaitingInputs,
 	}

@@ -54,7 +54,7 @@ type lastEvents struct {
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
 func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *Refusal, warnings []warning) statusView {
-	v := statusView{idle: s.running == nil, parents: newParentStatus(s.running, r.config.Environment.Clock.Now())}
+	v := statusView{idle: s.running == nil}
 	newest := s.next
 	if newest == nil {
 		newest = s.running
@@ -82,6 +82,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	v.rollout, v.approvals = rollout, s.approvals(v.objects)
 	mistaken := warningsOf(v.mistakenApprovals(storedStatus(s.object)))
 	v.warnings = append(v.warnings, mistaken...)
+	v.parents = newParentStatus(s.running, rollout.serves(v), r.config.Environment.Clock.Now())
 	ready := scriptsCondition(newest, rollout.withServing(v.problems, newest == s.running), v.held)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, ready)}
 	if c, known := rollout.progressing(s.object, managersOf(v.objects)); known && (v.held == "" || rollout.pinned) {

@@ -40,8 +40,12 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	if !v.idle {
 		serves := v.rollout.serves(v)
 		status.PreviousScriptRevisionHash = previousRevision(status, serves)
+		if string(serves) != status.ScriptRevisionHash {
+			status.UpdatedParents = nil // It is about the one before.
+		}
 		status.ScriptRevision, status.ScriptRevisionHash = serves.Short(), string(serves)
 	}
+	status.ObservedScriptRevisionHash = observedRevision(status, v)
 	before := status.ScriptRollout
 	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(before, v), v.held)
 	setApproval(before, status.ScriptRollout, v.approvals)
@@ -133,6 +137,18 @@ func previousRevision(stored v1alpha1.DefinitionStatus, serves scripts.RevisionI
 		return ""
 	}
 	return stored.PreviousScriptRevisionHash
+}
+
+// observedRevision returns the revision that the sources hold, in full. It stays while they are being read.
+func observedRevision(stored v1alpha1.DefinitionStatus, v statusView) string {
+	state := v.problems
+	switch {
+	case v.noScripts:
+		return ""
+	case state.Desired == "" && (len(state.Problems) == 0 || state.Testing != ""):
+		return stored.ObservedScriptRevisionHash
+	}
+	return string(state.Desired)
 }
 
 // servedRevision returns the ID of the scripts that a status says served last, or "". The hash

@@ -240,11 +240,16 @@ func (r *Reconciler) RetainParents() {
 	r.waits.retain(isParent)
 	r.hookEvents.retain(isParent)
 	r.problems.retain(isParent)
+	r.states.begin(r.parentKeys())
+}
+
+// parentKeys returns the keys of all parents.
+func (r *Reconciler) parentKeys() []controller.Key {
 	var parents []controller.Key
 	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
 		parents = append(parents, keyOf(source.Kind, parent))
 	})
-	r.states.begin(parents)
+	return parents
 }
 
 // Reconcile syncs one parent.
@@ -283,6 +288,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		if ctx.Err() == nil && (err != nil || !result.Unfinished) {
 			p.noteSync(result.Retry, err)
 		}
+	} else {
+		ended.revision = r.config.Programs(parent).Revision
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil

@@ -33,6 +33,8 @@ const (
 type outcome struct {
 	err   error
 	waits []variant.Wait
+	// revision is that of the scripts by which the parent was synced.
+	revision string
 	// inputs is the number of inputs of a map, and failingInputs how many of them have a problem. They are known if the inputs were read.
 	inputs, failingInputs int32
 	inputsKnown           bool
@@ -48,6 +50,9 @@ type syncStates struct {
 	byParent map[controller.Key]*syncState
 	pending  map[controller.Key]struct{}
 	total    counts
+	// serving is the revision of the scripts that serves, and behind are the parents that were synced last by another one, or not yet.
+	serving string
+	behind  map[controller.Key]string
 	// sweep is set from begin, at beganAt, until no parent is pending for the first time.
 	sweep   bool
 	beganAt time.Time
@@ -76,6 +81,7 @@ type syncState struct {
 func newSyncStates(clock clock.PassiveClock) *syncStates {
 	return &syncStates{
 		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*syncState{}, pending: map[controller.Key]struct{}{},
+		behind: map[controller.Key]string{},
 	}
 }
 
@@ -83,9 +89,9 @@ func newSyncStates(clock clock.PassiveClock) *syncStates {
 func (s *syncStates) begin(parents []controller.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending = make(map[controller.Key]struct{}, len(parents))
+	s.pending, s.behind = make(map[controller.Key]struct{}, len(parents)), make(map[controller.Key]string, len(parents))
 	for _, key := range parents {
-		s.pending[key] = struct{}{}
+		s.pending[key], s.behind[key] = struct{}{}, ""
 	}
 	for key := range s.byParent {
 		if _, is := s.pending[key]; !is {
@@ -102,7 +108,7 @@ func (s *syncStates) add(key controller.Key, uid types.UID) {
 	if known := s.byParent[key]; known != nil && known.uid != uid {
 		s.drop(key)
 	}
-	s.pending[key] = struct{}{}
+	s.pending[key], s.behind[key] = struct{}{}, ""
 }
 
 // forget drops a parent that is gone, and reports whether the summary has changed.
@@ -111,6 +117,7 @@ func (s *syncStates) forget(key controller.Key) (changed bool) {
 	defer s.mu.Unlock()
 	_, known := s.byParent[key]
 	s.drop(key)
+	delete(s.behind, key)
 	return s.done(key) || known
 }
 
@@ -133,7 +140,8 @@ func (s *syncStates) set(key controller.Key, uid types.UID, o outcome) (changed 
 		s.total.add(next.counts, 1)
 	}
 	swept := next.state != Pending && s.done(key)
-	return swept || before.state != next.state || before.signature != next.signature || before.counts != next.counts
+	updated := !errors.Is(o.err, controller.ErrLater) && s.noteRevision(key, o.revision)
+	return swept || updated || before.state != next.state || before.signature != next.signature || before.counts != next.counts
 }
 
 // isPostponed reports whether all syncs of a parent have ended with ErrLater for so long that it counts as failing.

@@ -103,13 +103,13 @@ func TestParentsOfFormerSpec(t *testing.T) {
 		Resource: thingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
 	}}
 	former.noteParent(source, informer.Event{New: thingWith(t, "")})
-	if got := former.Summary(); got.Pending != 1 {
+	if got := former.Summary(""); got.Pending != 1 {
 		t.Errorf("before the edit: %+v, want one that is pending", got)
 	}
 	next.Succeed(former)
 	next.states.begin(nil)
 	former.noteParent(source, informer.Event{New: thingWith(t, "")})
-	if got := next.Summary(); got.Pending != 0 {
+	if got := next.Summary(""); got.Pending != 0 {
 		t.Errorf("after it: %+v, want none", got)
 	}
 }

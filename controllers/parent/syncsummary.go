@@ -30,6 +30,8 @@ const (
 type Summary struct {
 	// Parents is the number of all. Each is in one of the states that are counted.
 	Parents, Synced, Failing, Waiting, Pending int32
+	// Updated is the number of parents whose last sync was by the scripts that serve.
+	Updated int32
 	// Inputs are those of a map, of all parents.
 	Inputs, SyncedInputs, FailingInputs, WaitingInputs int32
 	// Outdated is the number of children that OnDelete leaves alone, or nil if no rule has that method.
@@ -57,7 +59,7 @@ type Report struct {
 
 // outcome returns what the pass knows about its end besides its error.
 func (p *pass) outcome(err error) outcome {
-	o := outcome{inputs: int32(len(p.observed.Inputs)), failingInputs: int32(p.failedInputs)}
+	o := outcome{revision: p.programs.Revision, inputs: int32(len(p.observed.Inputs)), failingInputs: int32(p.failedInputs)}
 	switch {
 	case p.answered || err == nil:
 		o.inputsKnown = true
@@ -86,8 +88,10 @@ func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
 	}
 }
 
-// Summary returns how the parents are. It takes time for each parent.
-func (r *Reconciler) Summary() Summary {
+// Summary returns how the parents are. serving is the revision of the scripts that serves: Updated counts those that were synced by it. It
+// takes time for each parent.
+func (r *Reconciler) Summary(serving string) Summary {
+	r.states.serve(serving, r.parentKeys)
 	s := r.states.summary(int32(r.Parents()))
 	if slices.ContainsFunc(r.childRules, apply.Rule.HoldsBack) {
 		s.Outdated = new(r.outdated.total())
@@ -111,6 +115,7 @@ func (s *syncStates) summary(parents int32) Summary {
 	}
 	// The caches may be ahead of the states, or behind them.
 	all.Synced = max(0, parents-all.Failing-all.Waiting-all.Pending)
+	all.Updated = max(0, parents-int32(len(s.behind)))
 	if all.Failing > 0 {
 		all.Failures, all.Ways = s.reports(Failing)
 	}

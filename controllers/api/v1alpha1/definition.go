@@ -125,6 +125,11 @@ type DefinitionStatus struct {
 	// back to. It is absent until an edit has taken over.
 	// +optional
 	PreviousScriptRevisionHash string `json:"previousScriptRevisionHash,omitempty"`
+	// ObservedScriptRevisionHash is the whole SHA-256 of the revision that the script
+	// sources held when the host read them last, whether it serves or not. It is absent
+	// if no hook is a script, or if a file is missing.
+	// +optional
+	ObservedScriptRevisionHash string `json:"observedScriptRevisionHash,omitempty"`
 	// ScriptRollout is how far an edit of the scripts has come. It is absent if none
 	// was held or approved.
 	// +optional
@@ -135,6 +140,10 @@ type DefinitionStatus struct {
 	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
+	// UpdatedParents is the number of parents whose last sync, successful or not, was by
+	// scriptRevisionHash and by the present spec. It is absent while that is not known.
+	// +optional
+	UpdatedParents *int32 `json:"updatedParents,omitempty"`
 	// SyncedParents is the number of parents whose last sync succeeded, without those
 	// that wait. Parents that have not been synced yet are in no count but parents.
 	// +optional

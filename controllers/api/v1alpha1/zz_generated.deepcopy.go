@@ -785,6 +785,11 @@ func (in *DefinitionStatus) DeepCopyInto(out *DefinitionStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.UpdatedParents != nil {
+		in, out := &in.UpdatedParents, &out.UpdatedParents
+		*out = new(int32)
+		**out = **in
+	}
 	if in.SyncedParents != nil {
 		in, out := &in.SyncedParents, &out.SyncedParents
 		*out = new(int32)

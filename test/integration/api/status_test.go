@@ -60,7 +60,7 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 // sampleStatus is a status with a value in every field.
 func sampleStatus() v1alpha1.DefinitionStatus {
 	status := v1alpha1.DefinitionStatus{
-		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01",
+		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01", ObservedScriptRevisionHash: "5f2a9c02", UpdatedParents: ptr(int32(3)),
 		Parents: ptr(int32(3)), SyncedParents: ptr(int32(2)), FailingParents: ptr(int32(0)), WaitingParents: ptr(int32(1)), OutdatedChildren: ptr(int32(5)),
 		SyncedInputs: ptr(int32(4)), FailingInputs: ptr(int32(1)), WaitingInputs: ptr(int32(2)),
 	}
