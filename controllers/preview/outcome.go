@@ -108,6 +108,7 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 		for _, w := range p.writes {
 			o.Changes = append(o.Changes, r.changesOf(ctx, p, w)...)
 		}
+		o.Changes = append(o.Changes, r.collected(p)...)
 		if p.gone {
 			continue
 		}
@@ -158,6 +159,25 @@ func (r *run) destroyed(ctx context.Context) []*Outcome {
 		all[i] = &Outcome{Parent: p.key, Err: p.err()}
 		for _, w := range p.writes {
 			all[i].Changes = append(all[i].Changes, now.changesOf(ctx, p, w)...)
+		}
+		all[i].Changes = append(all[i].Changes, now.collected(p)...)
+	}
+	return all
+}
+
+// collected returns the children that the garbage collector takes because a pass has let go of their parent, which is being deleted.
+func (r *run) collected(p *progress) []Change {
+	if !p.gone || p.object.GetDeletionTimestamp() == nil || slices.Contains(p.object.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		return nil
+	}
+	var all []Change
+	for _, object := range r.Objects {
+		key := apply.KeyOf(object)
+		isChild := slices.ContainsFunc(r.Plan.Config.Children, func(rule variant.ChildRule) bool { return rule.Kind == key.Kind })
+		w := p.byObject[key]
+		if isChild && metav1.IsControlledBy(object, p.object) && len(object.GetOwnerReferences()) == 1 && object.GetDeletionTimestamp() == nil &&
+			(w == nil || !w.deleted) {
+			all = append(all, Change{Action: Delete, Key: key})
 		}
 	}
 	return all
