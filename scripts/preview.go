@@ -31,6 +31,32 @@ type Preview struct {
 	NotCompared string
 }
 
+// HeldText returns what is said of a revision that is held. If it serves already, generation is that of the spec that is edited instead.
+// Otherwise it is zero.
+func HeldText(id RevisionID, generation int64, why string) string {
+	if generation > 0 {
+		return fmt.Sprintf("generation %d of the spec, with revision %s of the scripts, is held: %s", generation, id.Short(), why)
+	}
+	return "revision " + id.Short() + " is held: " + why
+}
+
+// ServesText returns what is said of a revision that has taken over. Some of the notes may be empty.
+func ServesText(id RevisionID, notes ...string) string {
+	text := "revision " + id.Short() + " serves"
+	for _, note := range notes {
+		if note != "" {
+			text += ": " + note
+		}
+	}
+	return text
+}
+
+// Summaries of edits that are let through without a preview.
+const (
+	ApprovedSummary = "approved by name"
+	NoLimitSummary  = "it was not previewed: spec.scriptRollout.preview has no limit"
+)
+
 // PreviewFunc tells what would come of a revision that loads, before it takes over from the one that serves. It returns soon after ctx ends.
 type PreviewFunc func(ctx context.Context, r *Revision) Preview
 
@@ -89,7 +115,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 	if t.isApproved(r.ID) {
 		t.hold = hold{}
 		t.library.Metrics.previewed(t.spec.Definition, previewApproved, 0)
-		return Preview{Approved: true, Summary: "approved by name"}, true
+		return Preview{Approved: true, Summary: ApprovedSummary}, true
 	}
 	again := t.repreview.Swap(false) // Also while the archive is awaited: publishHeld would look again at once, for ever.
 	if current == nil {

@@ -74,18 +74,18 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance],
 			return r.previewAlone(ctx, own, before, revision, s.limits.Load())
 		}
 		p := r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
-		if why := otherHooks(own, serving); why != "" && s.bySteps.Load() && !p.Later {
+		if why := own.plan.OtherHooks(serving.plan); why != "" && s.bySteps.Load() && !p.Later {
 			p.Held = strings.TrimPrefix(p.Held+"; "+why, "; ")
 		}
 		return p
 	}
 }
 
-// otherHooks returns why an edit of the definition can't be rolled out by steps, or empty: the scripts that serve would not do for the hooks that
-// it has then.
-func otherHooks(own, serving *instance) string {
-	now, then := own.hooks.scripts, serving.hooks.scripts
-	if serving.hooks.tree == nil || slices.Equal(now, then) {
+// OtherHooks returns why an edit of the definition can't be rolled out by steps, or empty: the scripts that serve would not do for the hooks
+// that it has then.
+func (p *Plan) OtherHooks(serving *Plan) string {
+	now, then := scriptNames(p.Hooks), scriptNames(serving.Hooks)
+	if len(then) == 0 || slices.Equal(now, then) {
 		return ""
 	}
 	return fmt.Sprintf("its scripts are for the hooks %s, and those that serve for %s: all parents would get it at once, and not by steps",
@@ -218,12 +218,12 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
 	id := state.Desired.Short()
-	what := "revision " + id
+	generation := int64(0)
 	if s.next != nil && s.running != nil && state.Desired == serving { // The scripts are the same.
-		what = fmt.Sprintf("generation %d of the spec, with revision %s of the scripts,", s.next.plan.generation, id)
+		generation = s.next.plan.generation
 		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.generation)
 	}
-	return fmt.Sprintf("%s is held: %s\n%s; %s", what, state.Held, serves, remedyOf(s, id))
+	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id))
 }
 
 // approveCommands returns how a revision is approved. others are what may be annotated beside the definition.

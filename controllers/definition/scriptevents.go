@@ -36,11 +36,9 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	recovered := now.problems == "" && before.problems != "" && now.revision != ""
 	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || recovered {
 		sent = true
-		text := "revision " + now.revision.Short() + " serves"
-		for _, note := range []string{v.problems.Tested, v.problems.Previewed} {
-			if note != "" && now.revision == v.problems.Loaded {
-				text += ": " + note
-			}
+		text := scripts.ServesText(now.revision)
+		if now.revision == v.problems.Loaded {
+			text = scripts.ServesText(now.revision, v.problems.Tested, v.problems.Previewed)
 		}
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
 		for _, source := range v.objects {

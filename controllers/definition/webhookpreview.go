@@ -94,7 +94,7 @@ func (w *webhookPreview) run(ctx context.Context) {
 
 // attempt makes one preview, unless the webhooks are approved, and reports whether the webhooks may take over.
 func (w *webhookPreview) attempt(ctx context.Context) bool {
-	p := scripts.Preview{Approved: true, Summary: "approved by name"}
+	p := scripts.Preview{Approved: true, Summary: scripts.ApprovedSummary}
 	if !w.isApproved() {
 		p = w.preview(ctx)
 	}

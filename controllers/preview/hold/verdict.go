@@ -10,9 +10,25 @@ type Verdict struct {
 	Approve string `json:"approve,omitempty"`
 	// Basis says what that goes by.
 	Basis string `json:"basis,omitempty"`
+	// Sentence is what a host would say of it, or empty if it says nothing.
+	Sentence string `json:"sentence,omitempty"`
+	// LetsGo says how many parents a new finalize hook would let go of if they were deleted now, where the one that serves would not, or is
+	// empty. A host does not ask for that.
+	LetsGo string `json:"letsGo,omitempty"`
+	// Unknown is how many parents nothing could be told of.
+	Unknown int `json:"unknownParents,omitempty"`
 	// Dropped are the resources of which the children are no longer the definition's: what is there stays as it is.
 	Dropped []string `json:"droppedChildResources,omitempty"`
 }
 
 // ShortRevision returns the digits of the revision that people see.
 func (v Verdict) ShortRevision() string { return v.Revision[:min(len(v.Revision), 16)] }
+
+// Why returns why a rule holds the edit, with what could not be told, or "".
+func (f *Findings) Why(r Rule) string {
+	held := f.Held(r)
+	if held != "" && f.Unknown > 0 && !f.IsUntold() {
+		held += "; " + f.Summary()
+	}
+	return held
+}

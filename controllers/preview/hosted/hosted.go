@@ -60,7 +60,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 	rule, most := hold.RuleOf(subject.Limits), sampleTime
 	if limits := subject.Limits; limits != nil {
 		if *limits == (v1alpha1.ScriptPreview{}) {
-			return scripts.Preview{Summary: "it was not previewed: spec.scriptRollout.preview has no limit"}
+			return scripts.Preview{Summary: scripts.NoLimitSummary}
 		}
 		most = allTime
 	}
@@ -93,11 +93,8 @@ func (r *run) result() scripts.Preview {
 	if f.IsBusy(r.rule) {
 		return scripts.Preview{Later: true, Untold: true}
 	}
-	p := scripts.Preview{Unknown: f.Unknown, Held: f.Held(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), Alone: r.Alone}
+	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), Alone: r.Alone}
 	p.Destroys = p.Held == "" && f.Destroys()
-	if p.Held != "" && f.Unknown > 0 && !p.Untold {
-		p.Held += "; " + p.Summary
-	}
 	return p
 }
 

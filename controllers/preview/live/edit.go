@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -28,8 +30,12 @@ type edit struct {
 	previewed bool
 	serving   *Subject
 	limits    *v1alpha1.ScriptPreview
-	// settled is why a host asks no preview, or empty.
-	settled string
+	// settled is why a host asks no preview, or empty, and otherHooks why it holds the edit whatever a preview says, or empty.
+	settled, otherHooks string
+	// generation is that of the spec that the files make, if the scripts are those that serve, or zero.
+	generation int64
+	// pinned is set if another revision is pinned.
+	pinned bool
 }
 
 // compareWithServing notes what a definition changes of the one in the cluster.
@@ -41,29 +47,75 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		return
 	}
 	d := live[i]
-	s.edit = &edit{dropped: droppedKinds(s, d, in, c.Host)}
+	before, err := stage.NewBase(d, in.resources, c.Host, time.Now())
+	if err != nil {
+		return
+	}
+	s.edit = &edit{dropped: droppedKinds(s, before)}
 	id, _, err := served(d, nil)
 	var spec struct {
 		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
 	}
-	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" || isID(s.Revision, id) {
+	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" || isID(s.Revision, id) && s.runsAs(before) {
 		return
 	}
-	s.edit.previewed = true
+	if s.edit.previewed = true; isID(s.Revision, id) {
+		s.edit.generation = d.GetGeneration() + 1
+	}
+	defer c.setOthers(s, d, in)
 	switch rollout := spec.ScriptRollout; {
-	case s.isApproved(rollout):
-		s.edit.settled = "it is approved by name"
+	case rollout != nil && rollout.Revision != "" && !isID(s.Revision, rollout.Revision):
+		s.edit.settled, s.edit.pinned = "spec.scriptRollout.revision pins another one, so that it does not begin", true
 		return
-	case rollout != nil && rollout.Revision != "":
-		s.edit.settled = "spec.scriptRollout.revision pins another one, so that it does not begin"
+	case s.isApproved(rollout):
+		s.edit.settled = scripts.ApprovedSummary
 		return
 	case rollout != nil && rollout.Preview != nil && *rollout.Preview == (v1alpha1.ScriptPreview{}):
-		s.edit.settled = "spec.scriptRollout.preview has no limit"
+		s.edit.settled = scripts.NoLimitSummary
 		return
 	case rollout != nil:
 		s.edit.limits = rollout.Preview
 	}
 	s.edit.serving = c.servingSubject(ctx, d, id, in)
+	if rollout := spec.ScriptRollout; rollout != nil && len(rollout.Steps) > 0 && before.Plan != nil {
+		s.edit.otherHooks = s.Plan.OtherHooks(before.Plan)
+	}
+}
+
+// runsAs reports whether a host would run the definition as it runs the one of the cluster.
+func (s *Subject) runsAs(before *stage.Base) bool {
+	spec := func(d *unstructured.Unstructured) map[string]any {
+		fields, _ := d.DeepCopy().Object["spec"].(map[string]any)
+		delete(fields, "scriptRollout")
+		return fields
+	}
+	return equality.Semantic.DeepEqual(spec(s.Definition), spec(before.Definition))
+}
+
+// setOthers lets the definition, and the one that serves, call the scripts of other revisions, by which children were made.
+func (c *Config) setOthers(s *Subject, d *unstructured.Unstructured, in surroundings) {
+	type result struct {
+		programs map[string]engines.Program
+		err      error
+	}
+	known, serving := map[string]result{}, s.edit.serving
+	s.others = func(ctx context.Context, id string) (map[string]engines.Program, error) {
+		if serving != nil && string(serving.Revision) == id {
+			return serving.Programs, nil
+		}
+		r, isKnown := known[id]
+		if !isKnown {
+			var other *Subject
+			if other, r.err = c.archived(ctx, d, id, in); r.err == nil {
+				r.programs = other.Programs
+			}
+			known[id] = r
+		}
+		return r.programs, r.err
+	}
+	if serving != nil {
+		serving.others = s.others
+	}
 }
 
 func isID(id scripts.RevisionID, stored string) bool {
@@ -71,9 +123,8 @@ func isID(id scripts.RevisionID, stored string) bool {
 }
 
 // droppedKinds returns the kinds of children of a definition of the cluster that are none of s.
-func droppedKinds(s *Subject, d *unstructured.Unstructured, in surroundings, host stage.Host) []string {
-	before, err := stage.NewBase(d, in.resources, host, time.Now())
-	if err != nil || before.Plan == nil {
+func droppedKinds(s *Subject, before *stage.Base) []string {
+	if before.Plan == nil {
 		return nil
 	}
 	var all []string
@@ -136,6 +187,7 @@ type sample struct {
 	findings *hold.Findings // of all parents, if there are limits
 	members  []sampled      // otherwise those with the lowest hashes, the lowest first
 	total    int
+	release  released
 }
 
 // sampled is a parent, and what would become of it.
@@ -238,8 +290,8 @@ func (a *sample) subtract(ctx context.Context, b Batch, members []sampled) error
 		return err
 	}
 	in := preview.Input{
-		Base: serving.base(a.Base), Objects: again.Objects, Programs: serving.Programs, Existing: again.Existing, Related: serving.related.Select,
-		Passes: 1, OnlyDestroyed: true, Now: time.Now(),
+		Base: serving.base(a.Base), Objects: again.Objects, Programs: serving.Programs, Scripts: serving.scripts(ctx),
+		Existing: again.Existing, Related: serving.related.Select, Passes: 1, OnlyDestroyed: true, Now: time.Now(),
 	}
 	var batches []*hold.Batch
 	for _, object := range again.Parents {
@@ -287,17 +339,28 @@ func (s *Subject) verdict(a *sample) hold.Verdict {
 	}
 	v.Revision, v.Basis = string(s.Revision), s.edit.settled
 	if a == nil {
+		if !s.edit.pinned {
+			v.Sentence = scripts.ServesText(s.Revision, v.Basis)
+		}
 		return v
 	}
 	for _, m := range a.members {
 		a.findings.Add(m.batch)
 	}
 	a.findings.Total = a.total
-	v.Held, v.Basis = a.findings.Held(a.rule), a.findings.Summary()
+	v.Held, v.Basis, v.Unknown = a.findings.Why(a.rule), a.findings.Summary(), a.findings.Unknown
+	if s.edit.otherHooks != "" {
+		v.Held = strings.TrimPrefix(v.Held+"; "+s.edit.otherHooks, "; ")
+	}
 	if a.partial {
 		v.Basis += "; a host goes by others, too, which were not asked for"
 	}
-	if v.Held != "" {
+	v.LetsGo = a.release.String()
+	switch v.Sentence = scripts.ServesText(s.Revision, v.Basis); {
+	case v.Held == "" && a.total == 0 && !a.partial:
+		v.Sentence = scripts.ServesText(s.Revision)
+	case v.Held != "":
+		v.Sentence = scripts.HeldText(s.Revision, s.edit.generation, v.Held)
 		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", strings.ToLower(s.Definition.GetKind()), s.Definition.GetName(), s.Revision.Short())
 	}
 	return v

@@ -57,6 +57,8 @@ type Subject struct {
 	related  *Related
 	// set has the definition and its scripts.
 	set *manifest.Set
+	// others returns the scripts of another revision, by which children were made. It may be nil.
+	others func(ctx context.Context, id string) (map[string]engines.Program, error)
 	// edit is what the files change of the definition of the cluster. It is nil if there is none, and for explain and capture.
 	edit *edit
 }
@@ -247,27 +249,32 @@ func usesServerSide(plan *definition.Plan) bool {
 	return false
 }
 
-// programs compiles the scripts of a definition. ConfigMaps that are not among the files are read from the cluster.
+// addSources adds the ConfigMaps of scripts that are not among the files.
+func (c *Config) addSources(ctx context.Context, spec scripts.Spec) error {
+	known := c.Set.ConfigMaps()
+	for _, source := range spec.Sources {
+		if source.ConfigMap == nil || slices.Contains(known, source.Origin().ConfigMap) {
+			continue
+		}
+		object, err := c.Reader.ConfigMap(ctx, source.Origin().ConfigMap)
+		if err != nil {
+			return err
+		}
+		if object != nil {
+			c.Set.AddStored(object)
+		}
+	}
+	return nil
+}
+
+// programs compiles the scripts of a definition.
 func (c *Config) programs(ctx context.Context, d *document.Object, plan *definition.Plan) (manifest.Programs, error) {
 	spec, err := plan.Scripts()
 	if err != nil {
 		return manifest.Programs{}, err
 	}
-	known := map[types.NamespacedName]bool{}
-	for _, name := range c.Set.ConfigMaps() {
-		known[name] = true
-	}
-	for _, source := range spec.Sources {
-		if source.ConfigMap == nil || known[source.Origin().ConfigMap] {
-			continue
-		}
-		object, err := c.Reader.ConfigMap(ctx, source.Origin().ConfigMap)
-		if err != nil {
-			return manifest.Programs{}, err
-		}
-		if object != nil {
-			c.Set.AddStored(object)
-		}
+	if err := c.addSources(ctx, spec); err != nil {
+		return manifest.Programs{}, err
 	}
 	compiled, err := c.Set.Programs(ctx, c.Engines, d, spec)
 	for _, warning := range compiled.Warnings {
@@ -285,6 +292,15 @@ func (c *Config) programs(ctx context.Context, d *document.Object, plan *definit
 	return compiled, nil
 }
 
+// scripts names the revision of the programs, as for a host: what was made by another one is rolled out where the definition says so.
+func (s *Subject) scripts(ctx context.Context) *preview.Scripts {
+	if s.Revision == "" || s.others == nil {
+		return nil
+	}
+	others := func(id string) (map[string]engines.Program, error) { return s.others(ctx, id) }
+	return &preview.Scripts{Revision: string(s.Revision), Others: others}
+}
+
 // Preview calls each for what would become of each parent, and returns what a host would make of the edit.
 func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) (hold.Verdict, error) {
 	q.Plan = s.Plan
@@ -292,7 +308,7 @@ func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outco
 	err := s.reader.Batches(ctx, q, func(b Batch) error {
 		members := sample.membersOf(b)
 		outcomes, err := preview.Run(ctx, preview.Input{
-			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, AfterFirst: sample != nil,
+			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, Scripts: s.scripts(ctx), AfterFirst: sample != nil,
 			Existing: b.Existing, Related: s.related.Select, Now: time.Now(),
 		})
 		for _, o := range outcomes {
@@ -300,6 +316,9 @@ func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outco
 		}
 		if err == nil {
 			err = sample.add(ctx, b, members, outcomes)
+		}
+		if err == nil {
+			err = sample.addReleased(ctx, b)
 		}
 		return err
 	})

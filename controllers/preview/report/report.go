@@ -40,8 +40,13 @@ func editLines(e hold.Verdict) (held, others []string) {
 	case e.Held != "":
 		held = append(held, fmt.Sprintf("! a host would hold this edit, unless it runs with --script-preview=false: %s (%s)", e.Held, e.Basis),
 			"    to let revision "+e.ShortRevision()+" through: "+e.Approve)
+	case e.Revision != "" && e.Sentence == "":
+		others = append(others, fmt.Sprintf("= a host would not begin with this edit, revision %s: %s", e.ShortRevision(), e.Basis))
 	case e.Revision != "":
 		others = append(others, fmt.Sprintf("= a host would let this edit through, revision %s: %s", e.ShortRevision(), e.Basis))
+	}
+	if e.LetsGo != "" {
+		held = append(held, "! "+e.LetsGo)
 	}
 	for _, resource := range e.Dropped {
 		others = append(others, "= "+resource+" are no children any more: those that are there stay as they are until their parents are deleted")

@@ -30,7 +30,7 @@ const (
 	maxLost  = 50
 )
 
-// Text writes reports for people: what is lost first, and the counts last.
+// Text writes reports for people: what is lost first, and last the counts, and what a host would say of the edit.
 func Text(out io.Writer, reports []*Report, colour bool) error {
 	w := bufio.NewWriter(out)
 	for i, r := range reports {
@@ -39,6 +39,10 @@ func Text(out io.Writer, reports []*Report, colour bool) error {
 		}
 		fmt.Fprintf(w, "%s\n\n", printable.Line(r.Definition))
 		r.text(w, colour)
+		fmt.Fprintln(w, r.Summary())
+		if r.Edit.Sentence != "" {
+			fmt.Fprintln(w, printable.Line(r.Edit.Sentence))
+		}
 	}
 	return w.Flush()
 }
@@ -87,7 +91,6 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 	if len(r.order)+len(r.failed)+len(r.waiting) > 0 || r.Err != nil || edited {
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w, r.Summary())
 }
 
 func verbOf(parents int, verb string) string {
@@ -138,13 +141,16 @@ func Markdown(out io.Writer, reports []*Report) error {
 		if err := body.Flush(); err != nil {
 			return err
 		}
-		text, fence := strings.TrimSuffix(b.String(), r.Summary()+"\n"), "```"
+		text, fence := b.String(), "```"
 		for strings.Contains(text, fence) {
 			fence += "`"
 		}
 		fmt.Fprintf(w, "### %s\n\n**%s**\n", printable.Line(r.Definition), r.Summary())
 		if text = strings.TrimSpace(text); text != "" {
 			fmt.Fprintf(w, "\n%sdiff\n%s\n%s\n", fence, text, fence)
+		}
+		if r.Edit.Sentence != "" {
+			fmt.Fprintf(w, "\n    %s\n", printable.Line(r.Edit.Sentence))
 		}
 	}
 	return w.Flush()
