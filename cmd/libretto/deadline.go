@@ -16,7 +16,15 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	if timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than --timeout %s", timeout))
+	return context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
+}
+
+// timeoutError is that a command took too long.
+type timeoutError struct{ timeout time.Duration }
+
+// Error returns the flag.
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("it took longer than --timeout %s", e.timeout)
 }
 
 // errStopped is the error of a command that is interrupted. It has not done what it was to do.

@@ -51,10 +51,12 @@ reconciler of the host writes to a cluster in memory, laid over what is there.
 What the definition creates or updates becomes ready there, so that rollouts go
 on to their end. What is read is read with your own rights.
 
-What would be deleted comes first, and the last line counts. The exit code is 0
-if nothing would be deleted or recreated, or that is allowed; 1 if something
-would, or if a parent fails; 2 if the command could not be run, or not for all
-definitions: then it tells of the others, and why not of these.`,
+What would be deleted comes first, also by the garbage collector if a finalize
+hook lets go of a parent. Last come the counts, and the sentence that a host would
+say of the edit. The exit code is 0 if nothing would be deleted or recreated, or
+that is allowed; 1 if something would, or if a parent fails; 2 if the command could
+not be run, or not for all definitions: then it tells of the others, and why not
+of these.`,
 		Example: `  libretto diff -f webapp/
   libretto diff -f webapp/ -n shop -l tier=canary
   kustomize build webapp | libretto diff -f - -o markdown --allow-deletes

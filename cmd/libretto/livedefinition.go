@@ -163,6 +163,9 @@ func (o *writeOptions) write(
 	}
 	dryRun := livedefinition.DryRun(o.dryRun)
 	done, err := change(ctx, target{client, d, dryRun})
+	if refused := (*exitError)(nil); errors.As(err, &refused) {
+		return err
+	}
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}

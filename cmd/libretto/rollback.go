@@ -3,16 +3,31 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/libretto-k8s/libretto/controllers/livedefinition"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/controllers/preview/report"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
+type rollbackOptions struct {
+	*writeOptions
+	host     hostOptions
+	revision string
+	unpin    bool
+	yes      bool
+}
+
 func rollbackCommand(w process) *cobra.Command {
-	o := newWriteOptions()
-	var revision string
-	var unpin bool
+	o := &rollbackOptions{writeOptions: newWriteOptions(), host: newHostOptions()}
+	o.timeout = 10 * time.Minute
 	c := &cobra.Command{
 		Use:   "rollback NAME [--to-revision REVISION]",
 		Short: "Put a former revision of scripts to work",
@@ -21,6 +36,11 @@ parents at once and whatever the scripts hold now: it is pinned, until --unpin.
 Without --to-revision it is the one before the edit that is being rolled out,
 else the one that served before the one that serves: a second rollback goes forth
 again, as that of kubectl rollout undo does.
+
+First it shows what that, or with --unpin the newest scripts, would do to the
+parents of the cluster, as libretto diff does. If that is more than an edit may do
+that nobody approves, by the limits of the definition or by the rule for all, or if
+it can't be told, nothing is written without --yes, in dry runs too.
 
 It writes spec.scriptRollout.revision, or with --unpin takes it away. A GitOps
 tool that has the definition may take that back.
@@ -32,30 +52,104 @@ tool that has the definition may take that back.
 		Args:              exactly(1, 1, "one definition"),
 		ValidArgsFunction: o.complete(w),
 		RunE: func(c *cobra.Command, args []string) error {
-			if unpin && revision != "" {
+			if o.unpin && o.revision != "" {
 				return cannot(errors.New("--to-revision and --unpin exclude each other"))
 			}
+			o.hostNamespace = o.host.hostNamespace
 			return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
-				if unpin {
-					return t.Write(ctx, t.definition, t.dryRun, livedefinition.Unpin)
-				}
-				return rollBack(ctx, t, revision)
+				return o.change(ctx, w, t)
 			})
 		},
 	}
 	o.addTo(c)
-	o.addHostNamespace(c.Flags())
-	c.Flags().StringVar(&revision, "to-revision", "", "the number of an archived revision, or its ID: see libretto history")
-	c.Flags().BoolVar(&unpin, "unpin", false, "let the newest scripts serve again")
-	finish(c, writes("no such revision is archived"))
+	o.host.addTo(c)
+	c.Flags().StringVar(&o.revision, "to-revision", "", "the number of an archived revision, or its ID: see libretto history")
+	c.Flags().BoolVar(&o.unpin, "unpin", false, "let the newest scripts serve again")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "write it whatever it would do to the parents, and if that can't be told")
+	promise := writes("no such revision is archived")
+	promise.problems = "nothing is written without `--yes`: it would do more than an edit may that nobody approves, or that can't be told"
+	promise.stdout = "what it would do to the parents, what was done, and what follows"
+	finish(c, promise)
 	return c
 }
 
-// rollBack pins an archived revision, or the one before what serves.
-func rollBack(ctx context.Context, t target, revision string) (*livedefinition.Change, error) {
+// change pins a revision, or takes the pin away, unless that would do too much.
+func (o *rollbackOptions) change(ctx context.Context, w process, t target) (*livedefinition.Change, error) {
+	id, decide := "", livedefinition.Decide(livedefinition.Unpin)
+	if !o.unpin {
+		var err error
+		if id, decide, err = rollBack(ctx, t, o.revision); err != nil {
+			return nil, err
+		}
+	}
+	if change, err := decide(t.definition); err != nil || change.Patch == nil {
+		return change, err
+	}
+	if err := o.preview(ctx, w, t.definition, id); err != nil {
+		return nil, err
+	}
+	return t.Write(ctx, t.definition, t.dryRun, decide)
+}
+
+// preview shows what a revision would do to the parents of a definition, or what the sources hold if id is empty. It returns an *exitError
+// if that takes --yes.
+func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinition.Definition, id string) error {
+	r, verdict, err := o.report(ctx, w, d, id)
+	if ctx.Err() != nil {
+		return err
+	}
+	if errOut := report.Text(w.stdout, []*report.Report{r}, isColoured(w)); errOut != nil {
+		return errOut
+	}
+	why := verdict.Held
+	switch {
+	case err != nil:
+		why = "what it would do is unknown: " + err.Error()
+	case why == "" && verdict.Unknown > 0:
+		why = "what it would do is not known of all parents: " + verdict.Basis
+	}
+	if why == "" {
+		return nil
+	}
+	if why = printable.Line(why); o.yes {
+		_, err := fmt.Fprintf(w.stdout, "%s (--yes)\n", why)
+		return err
+	}
+	return &exitError{exitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why)}
+}
+
+// report returns what a revision would do to the parents of a definition, and what a host would make of an edit that does.
+func (o *rollbackOptions) report(
+	ctx context.Context, w process, d *livedefinition.Definition, id string,
+) (r *report.Report, verdict hold.Verdict, err error) {
+	r = report.New(d.String())
+	defer func() { r.Err = err }()
+	registry, stop, err := offlineEngines()
+	if err != nil {
+		return r, verdict, err
+	}
+	defer stop()
+	config, err := liveConfig(ctx, w, &o.cluster, &o.host)
+	if err != nil {
+		return r, verdict, err
+	}
+	config.Engines = registry
+	if config.Set, err = manifest.Load(ctx, manifest.Options{}); err != nil {
+		return r, verdict, err
+	}
+	subject, err := config.Pinned(ctx, d.Object.GetKind(), d.Object.GetName(), id)
+	if err != nil {
+		return r, verdict, err
+	}
+	verdict, err = subject.Preview(ctx, live.Query{}, func(outcome *preview.Outcome, _ int) { r.Add(outcome) })
+	return r, verdict, err
+}
+
+// rollBack returns the ID of an archived revision, or of the one before what serves, and how it is pinned.
+func rollBack(ctx context.Context, t target, revision string) (string, livedefinition.Decide, error) {
 	history, err := t.History(ctx, t.definition)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	var to *livedefinition.Revision
 	var notes []string
@@ -68,10 +162,10 @@ func rollBack(ctx context.Context, t target, revision string) (*livedefinition.C
 		to, err = history.Find(revision)
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if _, err := history.Load(ctx, to); err != nil { // It is whole.
-		return nil, err
+		return "", nil, err
 	}
-	return t.Write(ctx, t.definition, t.dryRun, livedefinition.Pin(t.definition, to.ID, notes...))
+	return to.ID, livedefinition.Pin(t.definition, to.ID, notes...), nil
 }

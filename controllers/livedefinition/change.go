@@ -32,6 +32,15 @@ type Change struct {
 // Decide returns the change that is wanted of a definition as it is.
 type Decide func(*Definition) (*Change, error)
 
+// ParseID returns the ID of a revision, in full or its first digits, or an error.
+func ParseID(text string) (string, error) {
+	id := archive.ParseID(text)
+	if id == "" {
+		return "", fmt.Errorf("%q is no revision: write its 64 digits, or the first 16", text)
+	}
+	return id, nil
+}
+
 // Approve lets a revision through, or the one that is held or was rolled back if revision is empty. The reason is for people, and may be
 // empty. It is an error if that is another one than it is in d, which is what the caller has seen.
 func (c *Client) Approve(ctx context.Context, d *Definition, revision, reason string, dryRun DryRun) (*Change, error) {

@@ -124,13 +124,16 @@ func TestFindWithoutRights(t *testing.T) {
 	}
 }
 
-const loaded = "conditions: [{type: ScriptsReady, status: \"True\", reason: Loaded, message: m}]"
+const (
+	parentsSynced = "{type: ParentsSynced, status: \"True\", reason: Synced, observedGeneration: 2, message: m}"
+	loaded        = "conditions: [{type: ScriptsReady, status: \"True\", reason: Loaded, message: m}, " + parentsSynced + "]"
+)
 
 // TestRolloutStatus tells of definitions in all states.
 func TestRolloutStatus(t *testing.T) {
 	a, b, c := idOf("a"), idOf("b"), idOf("c")
 	const unseen = "  next     if it stays so: see whether a host runs, and whether its --target-label-selector selects this definition\n"
-	serving := "scriptRevision: aaaaaaaaaaaaaaaa, scriptRevisionHash: " + a + ", parents: 20"
+	serving := "scriptRevision: aaaaaaaaaaaaaaaa, scriptRevisionHash: " + a + ", parents: 20, updatedParents: 20"
 	for name, example := range map[string]struct {
 		fields         string
 		want           string
@@ -141,7 +144,7 @@ func TestRolloutStatus(t *testing.T) {
 			"CompositeController hello: Progressing\n  serves   aaaaaaaaaaaaaaaa\n  why      the host has not looked at generation 2 of the spec yet\n" + unseen, false, false},
 		"complete": {"}\nstatus: {observedGeneration: 2, " + serving + ", " + loaded + "}",
 			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n", true, false},
-		"webhooks": {"}\nstatus: {observedGeneration: 2, conditions: [{type: ScriptsReady, status: \"True\", reason: NoScripts, message: no hook is a script}]}",
+		"webhooks": {"}\nstatus: {observedGeneration: 2, updatedParents: 0, conditions: [{type: ScriptsReady, status: \"True\", reason: NoScripts, message: no hook is a script}, " + parentsSynced + "]}",
 			"CompositeController hello: Complete\n  why      no hook is a script\n", true, false},
 		"held by the preview": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {heldRevision: " + b + "}, conditions: [{type: ScriptsReady, status: \"True\", reason: Held, message: m}, " +
 			"{type: Progressing, status: \"False\", reason: Held, message: \"revision b is held: it would delete\\nrevision a goes on; libretto rollout approve it\"}]}",
@@ -186,7 +189,7 @@ func TestRolloutStatus(t *testing.T) {
 			"CompositeController hello: RevisionUnavailable\n  serves   aaaaaaaaaaaaaaaa\n  pinned   cccccccccccccccc\n  why      no c; libretto rollback --unpin\n", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := definitionWith(t, example.fields).RolloutStatus()
+			status := definitionWith(t, example.fields).RolloutStatus(Wanted{})
 			var text strings.Builder
 			err := status.Write(&text)
 			if diff := cmp.Diff(example.want, text.String()); diff != "" || err != nil {
@@ -194,6 +197,58 @@ func TestRolloutStatus(t *testing.T) {
 			}
 			if status.Ended() != example.ended || status.Stopped() != example.stopped {
 				t.Errorf("ended %t, stopped %t, want %t and %t", status.Ended(), status.Stopped(), example.ended, example.stopped)
+			}
+		})
+	}
+}
+
+// TestWanted tells of one edit: it is complete once it serves, all parents have been synced by it, and none fails.
+func TestWanted(t *testing.T) {
+	a, b, c := idOf("a"), idOf("b"), idOf("c")
+	const held = "{type: ScriptsReady, status: \"True\", reason: Held, message: m}"
+	synced := func(generation int) string {
+		return fmt.Sprintf("{type: ParentsSynced, status: \"True\", reason: Synced, observedGeneration: %d, message: m}", generation)
+	}
+	const ready = "{type: ScriptsReady, status: \"True\", reason: Loaded, message: m}"
+	status := func(fields string, conditions ...string) string {
+		return "}\nstatus: {observedGeneration: 2, scriptRevision: " + a[:16] + ", scriptRevisionHash: " + a + ", parents: 20" + fields +
+			", conditions: [" + strings.Join(conditions, ", ") + "]}"
+	}
+	all := ", updatedParents: 20, observedScriptRevisionHash: "
+	for name, c := range map[string]struct {
+		wanted Wanted
+		fields string
+		want   string
+	}{
+		"it serves":                     {Wanted{Revision: a}, status(all+a, ready, synced(2)), "Complete"},
+		"in short":                      {Wanted{Revision: a[:16]}, status(all+a, ready, synced(2)), "Complete"},
+		"not read yet":                  {Wanted{Revision: b}, status(all+a, ready, synced(2)), "Progressing: the host has not read revision bbbbbbbbbbbbbbbb yet: the scripts hold aaaaaaaaaaaaaaaa, as it read them last"},
+		"a file was missing":            {Wanted{Revision: b}, status(", updatedParents: 20", "{type: ScriptsReady, status: \"False\", reason: NotFound, message: m}", synced(2)), "Progressing: the host has not read revision bbbbbbbbbbbbbbbb yet: the scripts hold none, as it read them last"},
+		"it does not load":              {Wanted{Revision: b}, status(all+b, "{type: ScriptsReady, status: \"False\", reason: LoadError, message: sync.js}", synced(2)), "NotReady: sync.js"},
+		"being previewed":               {Wanted{Revision: b}, status(all+b, ready, synced(2)), "Progressing: the host has read revision bbbbbbbbbbbbbbbb, and decides about it"},
+		"another one is held":           {Wanted{Revision: b}, status(all+b+", scriptRollout: {heldRevision: "+c+"}", held, synced(2)), "Progressing: the host has read revision bbbbbbbbbbbbbbbb, and decides about it"},
+		"held":                          {Wanted{Revision: b}, status(all+b+", scriptRollout: {heldRevision: "+b+"}", held, synced(2)), "Held"},
+		"another one is, and it serves": {Wanted{Revision: a}, status(all+b+", scriptRollout: {heldRevision: "+b+"}", held, synced(2)), "Complete"},
+		"another one does not load":     {Wanted{Revision: a}, status(all+b, "{type: ScriptsReady, status: \"False\", reason: LoadError, message: sync.js}", synced(2)), "Complete"},
+		"an edit of the definition is":  {Wanted{Revision: a}, status(all+a+", scriptRollout: {heldRevision: "+a+"}", held, synced(1)), "Held"},
+		"taken back":                    {Wanted{Revision: b}, status(all+b+", scriptRollout: {phase: RolledBack, stableRevision: "+a+", failedRevision: "+b+", message: boom}", ready, synced(2)), "RolledBack: boom"},
+		"another one was taken back":    {Wanted{Revision: b}, status(all+b+", scriptRollout: {phase: RolledBack, stableRevision: "+a+", failedRevision: "+c+", message: boom}", ready, synced(2)), "Progressing: the host has read revision bbbbbbbbbbbbbbbb, and decides about it"},
+		"a pin":                         {Wanted{Revision: b}, "}\nspec: {scriptRollout: {revision: " + a[:16] + "}}" + strings.TrimPrefix(status(all+b, ready, synced(2)), "}"), "Pinned: revision aaaaaaaaaaaaaaaa is pinned, so that no other one begins"},
+		"refused":                       {Wanted{Revision: a}, status(all+a, "{type: Accepted, status: \"False\", reason: Invalid, message: bad spec}", ready, synced(2)), "NotReady: bad spec"},
+		"not all are synced by it":      {Wanted{Revision: a}, status(", updatedParents: 19, observedScriptRevisionHash: "+a, ready, synced(2)), "Progressing: 19 of 20 parents have been synced by it"},
+		"it is not known how many":      {Wanted{Revision: a}, status(", observedScriptRevisionHash: "+a, ready, synced(2)), "Progressing: how many parents have been synced by it is not known yet"},
+		"nor by the former spec":        {Wanted{Revision: a}, status(all+a, ready, synced(1)), "Progressing: how many parents have been synced by it is not known yet"},
+		"the former spec serves":        {Wanted{Revision: a}, status(all+a, ready, synced(2), "{type: Ready, status: \"False\", reason: EarlierSpecServes, message: wait}"), "Progressing: wait"},
+		"parents fail":                  {Wanted{Revision: a}, status(", failingParents: 3"+all+a, ready, strings.Replace(synced(2), "True", "False", 1)), "Failing: m"},
+		"it never rests":                {Wanted{Revision: a}, status(all+a, ready, synced(2), "{type: Ready, status: \"False\", reason: HotLoop, message: round and round}"), "Failing: round and round"},
+		"what is wanted is not known":   {Wanted{Err: errors.New("no right")}, status(all+a, ready, synced(2)), "Unknown: whether the host has read what the scripts hold is not known: no right\nname the revision with --revision, or its files with -f"},
+		"what is wanted is broken":      {Wanted{Err: fmt.Errorf("%w: no file", live.ErrBroken)}, status(all+a, ready, synced(2)), "Progressing: the host has not read what the scripts hold: they do not load: no file"},
+		"which does not matter if held": {Wanted{Err: errors.New("no right")}, status(all+b+", scriptRollout: {heldRevision: "+b+"}", held, synced(2)), "Held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := definitionWith(t, c.fields).RolloutStatus(c.wanted)
+			if got := strings.TrimSuffix(s.Phase+": "+s.Message, ": "); got != c.want {
+				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})
 	}
@@ -215,13 +270,13 @@ func TestFollow(t *testing.T) {
 	})
 	go func() {
 		<-watched
-		complete := object(t, "CompositeController", "hello", "}\nstatus: {observedGeneration: 2, "+loaded+"}")
+		complete := object(t, "CompositeController", "hello", "}\nstatus: {observedGeneration: 2, updatedParents: 0, "+loaded+"}")
 		_ = client.Tracker().Update(resourceOf("CompositeController"), complete, "") // Follow would not end.
 	}()
 	var phases []string
 	err = c.Follow(t.Context(), d, func(d *Definition) (bool, error) {
-		phases = append(phases, d.RolloutStatus().Phase)
-		return !d.RolloutStatus().Ended(), nil
+		phases = append(phases, d.RolloutStatus(Wanted{}).Phase)
+		return !d.RolloutStatus(Wanted{}).Ended(), nil
 	})
 	if want := []string{"Progressing", "Complete"}; err != nil || !slices.Equal(phases, want) {
 		t.Errorf("phases %q, error %v, want %q", phases, err, want)

@@ -1,13 +1,16 @@
 package livedefinition
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -17,12 +20,25 @@ const (
 	PhaseNotReady = "NotReady"
 	// PhaseRevisionUnavailable is the phase while a revision that is pinned, or that serves parents, can't be had.
 	PhaseRevisionUnavailable = "RevisionUnavailable"
+	// PhaseFailing is the phase if the revision serves all parents, and some fail with it.
+	PhaseFailing = "Failing"
+	// PhasePinned is the phase of a revision that does not begin because another one is pinned.
+	PhasePinned = "Pinned"
+	// PhaseUnknown is the phase if a revision serves all parents, and it can't be told whether the host has read what the sources hold.
+	PhaseUnknown = "Unknown"
 )
+
+// Wanted is the edit that a status is about.
+type Wanted struct {
+	// Revision is its ID, in full or the first digits. It is empty if no hook is a script, or if Err says why it is not known.
+	Revision string
+	Err      error
+}
 
 // RolloutStatus is how far the newest scripts of a definition have come. Revisions are IDs in full, or the digits of them that are known.
 type RolloutStatus struct {
 	Definition string `json:"definition"`
-	// Phase is that of status.scriptRollout, NotReady or RevisionUnavailable. A definition without steps has one too.
+	// Phase is that of status.scriptRollout, or one of the phases of this package. A definition without steps has one too.
 	Phase string `json:"phase"`
 	// Message is why the edit is where it is.
 	Message string `json:"message,omitempty"`
@@ -34,18 +50,30 @@ type RolloutStatus struct {
 	Approved string `json:"approvedRevision,omitempty"`
 	// Pinned is spec.scriptRollout.revision.
 	Pinned string `json:"pinnedRevision,omitempty"`
-	// Step, Steps, UpdatedParents and StepParents are zero without steps. StepParents have or get the edit in this step.
-	Step           int32 `json:"step,omitempty"`
-	Steps          int32 `json:"steps,omitempty"`
-	UpdatedParents int32 `json:"updatedParents"`
-	StepParents    int32 `json:"stepParents"`
-	// Parents is the number of all parents.
-	Parents int32 `json:"parents"`
+	// Wanted is the revision that the phase is about.
+	Wanted string `json:"wantedRevision,omitempty"`
+	// Step, Steps and StepParents are zero without steps. StepParents have or get the edit in this step.
+	Step        int32 `json:"step,omitempty"`
+	Steps       int32 `json:"steps,omitempty"`
+	StepParents int32 `json:"stepParents"`
+	counts
 	// Next are the ways out.
 	Next []string `json:"next,omitempty"`
 
 	// unmatched is set if the rollout has stopped at a step whose selector matches no parent.
 	unmatched bool
+}
+
+// counts are those of parents and children in a status. What is not known is absent.
+type counts struct {
+	// Parents is the number of all parents, and UpdatedParents of those that were synced by Updated while that is rolled out, else by
+	// Revision.
+	Parents          int32  `json:"parents"`
+	UpdatedParents   *int32 `json:"updatedParents,omitempty"`
+	SyncedParents    *int32 `json:"syncedParents,omitempty"`
+	FailingParents   *int32 `json:"failingParents,omitempty"`
+	WaitingParents   *int32 `json:"waitingParents,omitempty"`
+	OutdatedChildren *int32 `json:"outdatedChildren,omitempty"`
 }
 
 // Ended reports whether nothing more happens before someone acts, and Complete whether the newest scripts serve all parents.
@@ -54,25 +82,27 @@ func (s *RolloutStatus) Ended() bool { return s.Complete() || s.Stopped() }
 // Complete reports whether one revision serves all parents.
 func (s *RolloutStatus) Complete() bool { return s.Phase == string(v1alpha1.ScriptsComplete) }
 
-// Stopped reports whether the newest scripts do not come to serve.
+// Stopped reports whether the edit does not come to serve all parents well.
 func (s *RolloutStatus) Stopped() bool {
-	switch s.Phase {
-	case string(v1alpha1.ScriptsHeld), string(v1alpha1.ScriptsRolledBack), PhaseNotReady, PhaseRevisionUnavailable:
-		return true
-	}
-	return s.unmatched
+	return s.unmatched || !s.Complete() && s.Phase != string(v1alpha1.ScriptsProgressing) && s.Phase != string(v1alpha1.ScriptsPaused)
 }
 
-// RolloutStatus returns how far the newest scripts have come.
-func (d *Definition) RolloutStatus() *RolloutStatus {
-	r := d.rollout()
+// RolloutStatus returns how far an edit has come.
+func (d *Definition) RolloutStatus(wanted Wanted) *RolloutStatus {
+	r, status := d.rollout(), d.Status
 	s := &RolloutStatus{
 		Definition: d.String(), Revision: d.serving(), Updated: r.UpdatedRevision, Held: r.HeldRevision,
-		Failed: r.FailedRevision, Approved: r.ApprovedRevision, Pinned: d.Spec.ScriptRollout.Revision,
-		Step: valueOf(r.Step), Steps: valueOf(r.Steps), UpdatedParents: valueOf(r.UpdatedParents), StepParents: valueOf(r.Parents),
-		Parents: valueOf(d.Status.Parents),
+		Failed: r.FailedRevision, Approved: r.ApprovedRevision, Pinned: d.Spec.ScriptRollout.Revision, Wanted: wanted.Revision,
+		Step: valueOf(r.Step), Steps: valueOf(r.Steps), StepParents: valueOf(r.Parents),
+		counts: counts{
+			valueOf(status.Parents), status.UpdatedParents, status.SyncedParents, status.FailingParents, status.WaitingParents,
+			status.OutdatedChildren,
+		},
 	}
-	s.Phase, s.Message = d.phase()
+	if r.UpdatedRevision != "" {
+		s.UpdatedParents = r.UpdatedParents
+	}
+	s.Phase, s.Message = d.phaseOf(wanted)
 	s.unmatched = s.Phase == string(v1alpha1.ScriptsProgressing) && d.isSeen() && r.Message != ""
 	s.Next = d.next(s)
 	return s
@@ -85,7 +115,76 @@ func valueOf(n *int32) int32 {
 	return *n
 }
 
-// phase returns the phase and why it is that.
+// phaseOf returns the phase of an edit, and why it is that.
+func (d *Definition) phaseOf(wanted Wanted) (phase, why string) {
+	const complete, progressing, held, rolledBack = string(v1alpha1.ScriptsComplete), string(v1alpha1.ScriptsProgressing),
+		string(v1alpha1.ScriptsHeld), string(v1alpha1.ScriptsRolledBack)
+	r, pin, id := d.rollout(), d.Spec.ScriptRollout.Revision, wanted.Revision
+	phase, why = d.phase()
+	isIt := func(revisions ...string) bool {
+		return slices.ContainsFunc(revisions, func(other string) bool { return sameRevision(id, other) })
+	}
+	switch {
+	case !d.isSeen() || d.refusal() != "" || phase == PhaseRevisionUnavailable:
+		return phase, why
+	case phase == complete && errors.Is(wanted.Err, live.ErrBroken):
+		return progressing, fmt.Sprintf("the host has not read what the scripts hold: %v", wanted.Err)
+	case phase == complete && wanted.Err != nil:
+		return PhaseUnknown, fmt.Sprintf("whether the host has read what the scripts hold is not known: %v\n"+
+			"name the revision with --revision, or its files with -f", wanted.Err)
+	case id == "":
+	case isIt(r.FailedRevision) && !isIt(d.serving(), r.UpdatedRevision):
+		return rolledBack, why
+	case pin != "" && !isIt(pin):
+		return PhasePinned, fmt.Sprintf("revision %s is pinned, so that no other one begins", shortID(pin))
+	case !isIt(pin, d.serving(), r.UpdatedRevision, d.Status.ObservedScriptRevisionHash):
+		return progressing, fmt.Sprintf("the host has not read revision %s yet: the scripts hold %s, as it read them last",
+			shortID(id), orNone(d.Status.ObservedScriptRevisionHash))
+	case isIt(d.serving()) && !isIt(r.HeldRevision) && r.UpdatedRevision == "" &&
+		(phase == held || phase == rolledBack || phase == PhaseNotReady):
+		phase, why = complete, "" // What is held, or does not load, is another edit.
+	case phase == held && !isIt(r.HeldRevision, r.UpdatedRevision), phase == rolledBack, phase == complete && !isIt(d.serving()):
+		return progressing, fmt.Sprintf("the host has read revision %s, and decides about it", shortID(id))
+	}
+	if parents, whyNot := d.parentsPhase(); phase == complete && parents != complete {
+		return parents, whyNot
+	}
+	return phase, why
+}
+
+// startingReasons are those of the condition Ready that pass by themselves.
+var startingReasons = []string{"EarlierSpecServes", "Starting", "ScriptsNotReady", "CredentialsNotReady"}
+
+// parentsPhase returns how far the parents are that the scripts serve.
+func (d *Definition) parentsPhase() (phase, why string) {
+	synced := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionParentsSynced)
+	ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
+	parents, updated := valueOf(d.Status.Parents), d.Status.UpdatedParents
+	isReady := ready == nil || ready.Status != metav1.ConditionFalse
+	switch {
+	case !isReady && slices.Contains(startingReasons, ready.Reason):
+		return string(v1alpha1.ScriptsProgressing), ready.Message
+	case synced == nil || synced.ObservedGeneration != d.Object.GetGeneration() || updated == nil:
+		return string(v1alpha1.ScriptsProgressing), "how many parents have been synced by it is not known yet"
+	case *updated < parents:
+		return string(v1alpha1.ScriptsProgressing), fmt.Sprintf("%d of %d parents have been synced by it", *updated, parents)
+	case valueOf(d.Status.FailingParents) > 0:
+		return PhaseFailing, synced.Message
+	case !isReady:
+		return PhaseFailing, ready.Message
+	}
+	return string(v1alpha1.ScriptsComplete), ""
+}
+
+// refusal returns why the spec is not accepted, or "".
+func (d *Definition) refusal() string {
+	if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Message
+	}
+	return ""
+}
+
+// phase returns the phase of the newest scripts that the host has read, and why it is that. Nothing is said of parents.
 func (d *Definition) phase() (phase, why string) {
 	r, ready := d.rollout(), meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionScriptsReady)
 	progressing := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
@@ -101,10 +200,14 @@ func (d *Definition) phase() (phase, why string) {
 		return string(v1alpha1.ScriptsProgressing), "no host has looked at it yet"
 	case d.Status.ObservedGeneration < generation:
 		return string(v1alpha1.ScriptsProgressing), fmt.Sprintf("the host has not looked at generation %d of the spec yet", generation)
+	case d.refusal() != "":
+		return PhaseNotReady, d.refusal()
 	case progressing != nil && progressing.Reason == PhaseRevisionUnavailable:
 		return PhaseRevisionUnavailable, progressing.Message
 	case pin != "" && sameRevision(pin, d.serving()): // What the scripts hold takes over after the pin alone.
 		return string(v1alpha1.ScriptsComplete), why
+	case pin != "" && progressing != nil && progressing.Status == metav1.ConditionFalse:
+		return string(v1alpha1.ScriptsHeld), why
 	case pin != "" && ready.Reason != "NoScripts":
 		return string(v1alpha1.ScriptsProgressing), why
 	case ready.Status == metav1.ConditionFalse && r.UpdatedRevision == "":
@@ -140,7 +243,7 @@ func (d *Definition) next(s *RolloutStatus) []string {
 	if d.awaiting() != "" && (s.Phase == string(v1alpha1.ScriptsHeld) || s.Phase == string(v1alpha1.ScriptsRolledBack)) && !strings.Contains(s.Message, "rollout approve") {
 		all = append(all, "correct the scripts, or let this revision through: "+d.command("rollout approve"))
 	}
-	if s.Phase == PhaseNotReady {
+	if s.Phase == PhaseNotReady || s.Phase == PhaseFailing {
 		all = append(all, "correct the scripts")
 	}
 	if s.unmatched {
@@ -182,10 +285,13 @@ func (s *RolloutStatus) Short() string {
 	var parts []string
 	if s.Steps > 0 && s.Phase != string(v1alpha1.ScriptsComplete) {
 		parts = append(parts, fmt.Sprintf("step %d of %d", s.Step, s.Steps),
-			fmt.Sprintf("%d of %d parents of the step updated, %d in all", s.UpdatedParents, s.StepParents, s.Parents))
+			fmt.Sprintf("%d of %d parents of the step updated, %d in all", valueOf(s.UpdatedParents), s.StepParents, s.Parents))
 	}
 	if s.Complete() && s.Revision != "" {
 		parts = append(parts, fmt.Sprintf("revision %s serves all %d parents", shortID(s.Revision), s.Parents))
+	}
+	if s.Phase == PhaseFailing {
+		parts = append(parts, fmt.Sprintf("%d of %d parents fail", valueOf(s.FailingParents), s.Parents))
 	}
 	return s.Definition + ": " + strings.Join(append([]string{s.Phase}, parts...), ", ")
 }

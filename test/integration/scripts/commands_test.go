@@ -55,13 +55,13 @@ func TestApproveCommand(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
 	admin, good := e.Cluster.Kubeconfig, e.ScriptRevision(definition)
-	command(e, admin, "rollout status "+definition, 0, "CompositeController "+definition+": Complete, revision "+good+" serves all 3 parents")
-	command(e, admin, "rollout status --watch cc/"+definition, 0, ": Complete, ")
+	command(e, admin, "rollout status --watch cc/"+definition, 0, "CompositeController "+definition+": Complete, revision "+good+" serves all 3 parents")
+	command(e, admin, "rollout status "+definition, 0, ": Complete, ")
 	command(e, admin, "rollout approve "+definition, 2, "nothing is held or rolled back: there is nothing to approve")
 
 	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
 	e.WaitForCondition(definition, "Progressing", "False", "Held", "libretto rollout approve compositecontroller/"+definition+", or annotate it: ")
-	command(e, admin, "rollout status --watch "+definition, 1, ": Held\n", "  serves   "+good+"\n", "  held     ", "it would delete 9 of 9 children of 3 of 3 parents")
+	command(e, admin, "rollout status --watch "+definition, 3, ": Held\n", "  serves   "+good+"\n", "  held     ", "it would delete 9 of 9 children of 3 of 3 parents")
 	command(e, admin, "rollout approve --dry-run=client "+definition, 0, " is approved (dry run)\n")
 	command(e, admin, "rollout approve --dry-run=server "+definition, 0, " is approved (server dry run)\n")
 	if annotations := e.ClusterScope().Get(env.Definitions(env.Composite), definition).GetAnnotations(); annotations["metacontroller.k8s.io/approved-revision"] != "" {
@@ -78,7 +78,7 @@ func TestApproveCommand(t *testing.T) {
 		return nil
 	})
 	e.WaitForCondition(definition, "Progressing", "True", "Serving")
-	command(e, admin, "rollout status -o json "+definition, 0, `"phase": "Complete"`, `"approvedRevision": "`)
+	command(e, admin, "rollout status --watch -o json "+definition, 0, `"phase": "Complete"`, `"approvedRevision": "`)
 
 	applyFiles(e, "hooks", "sync.js", "no script {")
 	e.WaitForCondition(definition, "ScriptsReady", "False")
@@ -86,7 +86,7 @@ func TestApproveCommand(t *testing.T) {
 
 	e.Kill()
 	command(e, admin, "rollout pause "+definition, 0, ": paused\n")
-	command(e, admin, "rollout status --watch --timeout 1s "+definition, 2, ": Progressing\n", "the host has not looked at generation ", "it took longer than --timeout 1s")
+	command(e, admin, "rollout status --watch --timeout 1s "+definition, 5, ": Progressing\n", "the host has not looked at generation ", "it took longer than --timeout 1s")
 }
 
 // TestHistoryCommands lists three texts and their differences, pins the first one, and pauses.
@@ -184,7 +184,7 @@ func TestRollbackGoesForthAndBack(t *testing.T) {
 	serve("three")
 	command(e, admin, "history "+definition, 0, third+"   ", "serves, pinned", "previous")
 	e.WaitForCondition(definition, "Progressing", "True", "Pinned: ", "is held: ")
-	command(e, admin, "rollout status "+definition, 0, ": Complete, revision "+third+" serves all 3 parents", "pinned", "is held: it would delete")
+	command(e, admin, "rollout status --watch "+definition, 0, ": Complete, revision "+third+" serves all 3 parents", "pinned", "is held: it would delete")
 	command(e, admin, "rollback "+definition, 0, "rolled back to revision "+first)
 	serve("one")
 	command(e, admin, "rollback "+definition, 0, "rolled back to revision "+third)
@@ -193,7 +193,7 @@ func TestRollbackGoesForthAndBack(t *testing.T) {
 	e.WaitForCondition(definition, "Progressing", "True", "Pinned: ", "to let it take over: ")
 	command(e, admin, "rollback --unpin "+definition, 0, "is not pinned any more")
 	serve("five")
-	command(e, admin, "rollout status "+definition, 0, ": Complete, ")
+	command(e, admin, "rollout status --watch "+definition, 0, ": Complete, ")
 }
 
 // TestCommandsWithoutRights tells users which right is missing: they can do no more than kubectl lets them.
@@ -207,7 +207,7 @@ func TestCommandsWithoutRights(t *testing.T) {
 		`{apiGroups: ["metacontroller.k8s.io"], resources: [compositecontrollers], verbs: [get]}`)
 	command(e, e.Cluster.Kubeconfig, "rollout status --as stranger cc/"+definition, 2, "you may not get compositecontrollers.metacontroller.k8s.io")
 	reader.Grant("", "metacontroller.k8s.io", "compositecontrollers", "get")
-	command(e, reader.Kubeconfig(), "rollout status "+definition, 1, "it is not known whether another kind has that name: you may not get decoratorcontrollers", ": Held\n")
+	command(e, reader.Kubeconfig(), "rollout status "+definition, 3, "it is not known whether another kind has that name: you may not get decoratorcontrollers", ": Held\n")
 	command(e, reader.Kubeconfig(), "rollout approve cc/"+definition, 2, "you may not patch compositecontrollers.metacontroller.k8s.io in all namespaces")
 	command(e, reader.Kubeconfig(), "rollback --to-revision 1 cc/"+definition, 2, "you may not list controllerrevisions.apps in namespace "+e.Namespace+": it takes a Role with the rule ")
 	waitForSaid(e, "a", "one")
