@@ -138,7 +138,8 @@ var rules = []rule{
 	{packages: "controllers/preview/hold", imports: []string{"controllers/api/...", "engines", "apply/..."}, excludes: clients,
 		why: "it is the one rule by which hosts hold edits and commands tell that they will: it knows neither caches nor clusters"},
 	{packages: "controllers/preview/live", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/preview/hold", "controllers/manifest/...", "controllers/render/memcluster",
+		"controllers/api/...", "controllers/check", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/preview/hold", "controllers/manifest/...",
+		"controllers/render/memcluster",
 		"controllers/render/schema", "controllers/render/stage", "controllers/scriptrollout", "engines", "scripts", "scripts/archive", "apply/...",
 		"runtime/discovery",
 	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
