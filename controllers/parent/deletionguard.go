@@ -31,8 +31,9 @@ func (p *pass) mayDelete(ctx context.Context, change apply.Change) error {
 			return fmt.Errorf("it differs, and is not deleted: %w", err)
 		}
 	}
-	if rolls := p.config.RollsScripts; recreate && rolls != nil && rolls(change.Key.Kind) {
-		return nil // It goes on only while what it has made is ready.
+	rolls := p.config.RollsScripts
+	if p.isRevision(change) || recreate && rolls != nil && rolls(change.Key.Kind) { // That goes on only while what it has made is ready.
+		return nil
 	}
 	return p.guardDeletion(ctx, change.Key, recreate)
 }
