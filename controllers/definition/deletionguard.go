@@ -68,17 +68,18 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 		s.guard = hold.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
 			func(ctx context.Context, record hold.Record) error { return r.storeGuard(ctx, kind, name, record) }, changed)
 	}
+	s.guard.SetLimits(s.limits.Load())
 	hash, err := p.specHash()
 	return guarded{s.guard, hash}, err
 }
 
 // census counts the children of the instance that serves.
-func (s *runtimeState) census(createdBy time.Time) hold.Census {
+func (s *runtimeState) census(createdBefore time.Time) hold.Census {
 	serving := s.serving.Load()
 	if serving == nil {
 		return hold.Census{}
 	}
-	children, parents := serving.reconciler.CountChildren(createdBy)
+	children, parents := serving.reconciler.CountChildren(createdBefore)
 	return hold.Census{Children: children, Parents: parents}
 }
 
@@ -110,10 +111,10 @@ func recordOf(stored *v1alpha1.DeletionGuardStatus) (record hold.Record) {
 	if stored.Since != nil {
 		record.Since = stored.Since.Time
 	}
-	if stored.Parents == nil {
+	if stored.Parents == nil || stored.CountedAt == nil {
 		return record
 	}
-	record.Before = &hold.Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}}
+	record.Before = &hold.Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
 	for _, c := range stored.Children {
 		record.Before.Children[schema.GroupKind{Group: c.Group, Kind: c.Kind}] = int(c.Count)
 	}
@@ -132,7 +133,7 @@ func statusOfGuard(record hold.Record) *v1alpha1.DeletionGuardStatus {
 	if record.Before == nil {
 		return status
 	}
-	status.Parents = new(int32(record.Before.Parents))
+	status.Parents, status.CountedAt = new(int32(record.Before.Parents)), new(metav1.NewTime(record.Before.At.Truncate(time.Second)))
 	for kind, n := range record.Before.Children {
 		status.Children = append(status.Children, v1alpha1.ChildCount{Group: kind.Group, Kind: kind.Kind, Count: int32(n)})
 	}
@@ -166,7 +167,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 	} else if s.isApprovedEdit(i, edit, settled) {
 		s.guard.Approve(edit)
 	}
-	s.guard.Serve(edit, complete, s.limits.Load())
+	s.guard.Serve(edit, complete)
 }
 
 // isApprovedEdit reports whether an edit is named by an annotation, or was let through by name.

@@ -121,14 +121,14 @@ func (p *pass) noteRequest() {
 	}
 }
 
-// CountChildren returns the numbers of parents, and of their children that are not being deleted and were created no later than a time, by
-// kind. A zero time is for all. The caches must be synced.
-func (r *Reconciler) CountChildren(createdBy time.Time) (children map[schema.GroupKind]int, parents int) {
+// CountChildren returns the numbers of parents, and of their children that are not being deleted and were created before a time, by kind. A
+// zero time is for all. The caches must be synced.
+func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema.GroupKind]int, parents int) {
 	children = map[schema.GroupKind]int{}
 	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
 		parents++
 		r.eachChild(parent, func(child *unstructured.Unstructured) {
-			if createdBy.IsZero() || !child.GetCreationTimestamp().After(createdBy) {
+			if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
 				children[child.GroupVersionKind().GroupKind()]++
 			}
 		})

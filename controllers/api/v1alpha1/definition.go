@@ -191,6 +191,9 @@ type DeletionGuardStatus struct {
 	// before. It is absent until then.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
+	// CountedAt is when they were counted.
+	// +optional
+	CountedAt *metav1.Time `json:"countedAt,omitempty"`
 	// Children are the numbers of children before that.
 	// +optional
 	// +listType=atomic

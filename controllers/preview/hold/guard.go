@@ -38,6 +38,8 @@ func (e Edit) ID(served Edit) string {
 type Census struct {
 	Children map[schema.GroupKind]int
 	Parents  int
+	// At is when they were counted.
+	At time.Time
 }
 
 // Record is what a Guard needs of an earlier process.
@@ -53,8 +55,8 @@ type Record struct {
 // may be called by several goroutines.
 type Guard struct {
 	clock clock.PassiveClock
-	// census counts the children that are not being deleted and were created no later than a time, or all if that is zero.
-	census func(createdBy time.Time) Census
+	// census counts the children that are not being deleted and were created before a time, or all if that is zero.
+	census func(createdBefore time.Time) Census
 	// store makes a record outlive the process.
 	store func(context.Context, Record) error
 	// changed is called once an edit is held.
@@ -68,13 +70,16 @@ type Guard struct {
 	lost     map[apply.Key]bool
 	counted  map[destruction]map[apply.Key]bool
 	findings *Findings
-	held     string
+	// held is why heldEdit is held, or empty. superseded are the edits whose place another one has taken since what has settled.
+	held       string
+	heldEdit   Edit
+	superseded map[Edit]bool
 }
 
 // NewGuard returns a Guard. record is what an earlier process has stored.
 func NewGuard(
 	clock clock.PassiveClock, record Record,
-	census func(createdBy time.Time) Census, store func(context.Context, Record) error, changed func(),
+	census func(createdBefore time.Time) Census, store func(context.Context, Record) error, changed func(),
 ) *Guard {
 	return &Guard{clock: clock, record: record, census: census, store: store, changed: changed}
 }
@@ -97,7 +102,7 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
 	if g.isSettled(edit) {
 		return nil
 	}
-	if edit != g.record.Edit {
+	if edit != g.record.Edit && !g.superseded[edit] { // Otherwise it is a pass that began before.
 		g.begin(edit)
 	}
 	switch {
@@ -117,6 +122,7 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
 		return nil
 	}
 	delete(g.lost, loss.Child)
+	g.heldEdit = edit
 	g.held += fmt.Sprintf("; %d are gone, and no more are deleted", g.findings.countOf(anyKind, anyAction)-1)
 	g.changed()
 	return &HeldError{g.held}
@@ -139,12 +145,13 @@ func (g *Guard) prepare(ctx context.Context) error {
 	record := g.record
 	if record.Before == nil {
 		record.Before = new(g.census(time.Time{}))
+		record.Before.At = g.clock.Now()
 		if err := g.store(ctx, record); err != nil {
 			return fmt.Errorf("what the edit deletes can't be recorded in the definition's status: %w", err)
 		}
 		g.record = record
 	} else { // An earlier process has deleted some.
-		left := g.census(record.Since)
+		left := g.census(record.Before.At.Truncate(time.Second)) // What has come back since then does not replace what is gone.
 		for kind, n := range record.Before.Children {
 			gone[kind] = max(0, n-left.Children[kind])
 		}
@@ -161,15 +168,24 @@ func (g *Guard) prepare(ctx context.Context) error {
 
 // begin notes that another edit serves. What one before it has deleted that has not settled goes on counting.
 func (g *Guard) begin(edit Edit) {
-	if g.approved == g.record.Edit || g.record.Edit == g.record.Settled {
+	switch g.record.Edit {
+	case g.approved: // An approval counts until something else is edited.
+		g.forget()
+		g.approved = Edit{}
+	case g.record.Settled:
 		g.forget()
 	}
+	if g.superseded == nil {
+		g.superseded = map[Edit]bool{}
+	}
+	g.superseded[g.record.Edit] = true
+	delete(g.superseded, edit)
 	g.record.Edit, g.record.Since, g.held = edit, g.clock.Now(), ""
 }
 
 // forget drops what has been counted.
 func (g *Guard) forget() {
-	g.record.Before, g.findings, g.lost, g.counted, g.held = nil, nil, nil, nil, ""
+	g.record.Before, g.findings, g.lost, g.counted, g.held, g.superseded = nil, nil, nil, nil, "", nil
 }
 
 func (g *Guard) isSettled(edit Edit) bool { return edit == g.record.Settled || edit == g.approved }
@@ -181,11 +197,17 @@ func (g *Guard) IsSettled(edit Edit) bool {
 	return g.isSettled(edit)
 }
 
-// Serve notes which edit serves, or begins to, and the limits of the definition. complete is set if it serves all parents.
-func (g *Guard) Serve(edit Edit, complete bool, limits *v1alpha1.ScriptPreview) {
+// SetLimits sets the limits of the definition, which may be nil.
+func (g *Guard) SetLimits(limits *v1alpha1.ScriptPreview) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.limits = limits
+}
+
+// Serve notes which edit serves, or begins to. complete is set if it serves all parents.
+func (g *Guard) Serve(edit Edit, complete bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if edit == g.record.Settled {
 		return
 	}
@@ -226,7 +248,7 @@ func (g *Guard) Replace(serving, edit Edit) {
 func (g *Guard) Approve(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.approved = edit; g.record.Edit == edit {
+	if g.approved = edit; g.heldEdit == edit {
 		g.held = ""
 	}
 }
@@ -235,7 +257,7 @@ func (g *Guard) Approve(edit Edit) {
 func (g *Guard) Held() (edit, settled Edit, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.record.Edit, g.record.Settled, g.held
+	return g.heldEdit, g.record.Settled, g.held
 }
 
 // Record returns what the next process needs.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,87 @@ func (e *guardEnv) remove(edit Edit, kind schema.GroupVersionKind, from, to int)
 	return removed
 }
 
+// TestGuardWalk makes edits, deletions, approvals and restarts in any order: of what there was before an edit, no more is deleted than the
+// limit lets, unless the edit has settled or is approved.
+func TestGuardWalk(t *testing.T) {
+	edits := []Edit{first, second, third, ofSpec}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		clock := testclock.NewFakeClock(time.Unix(1e9, 0))
+		children := make([]time.Time, 2+random.IntN(20)) // When each was created, or zero.
+		for n := range children {
+			children[n] = clock.Now()
+		}
+		clock.Step(time.Hour)
+		census := func(before time.Time) Census {
+			count := 0
+			for _, created := range children {
+				if !created.IsZero() && (before.IsZero() || created.Before(before)) {
+					count++
+				}
+			}
+			return Census{Children: map[schema.GroupKind]int{configMap.GroupKind(): count}, Parents: 1}
+		}
+		store := func(context.Context, Record) error { return nil }
+		guard := NewGuard(clock, Record{Settled: first, Edit: first}, census, store, func() {})
+		serving, history := first, []string{}
+		lost, counted := map[int]bool{}, time.Time{} // Of those that were counted, by edits that have not settled.
+		for range 200 {
+			clock.Step(time.Duration(random.IntN(60)) * time.Second)
+			switch n := random.IntN(len(children)); random.IntN(12) {
+			case 0:
+				serving = edits[random.IntN(len(edits))]
+				guard.Serve(serving, random.IntN(3) > 0)
+			case 1:
+				guard.Serve(serving, true)
+			case 2:
+				clock.Step(SettleTime)
+				guard.Serve(serving, true)
+			case 3:
+				guard = NewGuard(clock, guard.Record(), census, store, func() {})
+			case 4: // What serves makes again what is missing.
+				for n := range children {
+					if children[n].IsZero() {
+						children[n] = clock.Now()
+					}
+				}
+			case 5:
+				if random.IntN(5) == 0 {
+					guard.Approve(serving)
+				}
+			default:
+				edit := serving
+				if random.IntN(4) == 0 { // A pass that began before.
+					edit = edits[random.IntN(len(edits))]
+				}
+				if children[n].IsZero() {
+					continue
+				}
+				settled := guard.IsSettled(edit)
+				err := guard.MayDelete(t.Context(), edit, Loss{Child: apply.Key{Kind: configMap, Name: fmt.Sprint(n)}, Action: Delete})
+				if history = append(history, fmt.Sprint(edit, n, settled, err)); err != nil {
+					continue
+				}
+				if before := guard.Record().Before; before != nil && !before.At.Equal(counted) {
+					counted = before.At
+					clear(lost)
+				}
+				if !settled && children[n].Before(counted) {
+					lost[n] = true
+				}
+				children[n] = time.Time{}
+			}
+			before := guard.Record().Before
+			if before == nil {
+				continue
+			}
+			if most := max(1, before.Children[configMap.GroupKind()]/2); len(lost) > most {
+				t.Fatalf("seed %d: %d of %d children are lost:\n%s", seed, len(lost), before.Children[configMap.GroupKind()], strings.Join(history, "\n"))
+			}
+		}
+	}
+}
+
 func (e *guardEnv) removes(edit Edit, from, to, want int) {
 	e.Helper()
 	if got := e.remove(edit, configMap, from, to); got != want {
@@ -110,44 +192,44 @@ func TestGuard(t *testing.T) {
 			}
 		},
 		"the limits of the definition": func(e *guardEnv) {
-			e.Serve(second, true, percent("20%"))
+			e.SetLimits(percent("20%"))
 			e.removes(second, 0, 10, 2)
 		},
 		"no child at all": func(e *guardEnv) {
-			e.Serve(second, true, percent("0"))
+			e.SetLimits(percent("0"))
 			e.removes(second, 0, 10, 0)
 		},
 		"limits that say nothing of children": func(e *guardEnv) {
-			e.Serve(second, true, &v1alpha1.ScriptPreview{})
+			e.SetLimits(&v1alpha1.ScriptPreview{})
 			e.removes(second, 0, 10, 5)
 		},
 		"two edits in a row add up": func(e *guardEnv) {
 			e.removes(second, 0, 4, 4)
-			e.Serve(third, true, nil)
+			e.Serve(third, true)
 			e.left[configMap.GroupKind()] = 6
 			e.removes(third, 4, 10, 1)
 		},
 		"once settled it counts no more": func(e *guardEnv) {
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.removes(second, 0, 4, 4)
 			e.clock.Step(SettleTime)
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.removes(second, 4, 10, 6)
 			if r := e.Record(); r.Settled != second || r.Before != nil {
 				e.Errorf("the record is %+v", r)
 			}
 		},
 		"a step does not settle": func(e *guardEnv) {
-			e.Serve(second, false, nil)
+			e.Serve(second, false)
 			e.clock.Step(2 * SettleTime)
-			e.Serve(second, false, nil)
+			e.Serve(second, false)
 			e.removes(second, 0, 10, 5)
 		},
 		"what is held does not settle": func(e *guardEnv) {
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.removes(second, 0, 10, 5)
 			e.clock.Step(2 * SettleTime)
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.removes(second, 5, 10, 0)
 		},
 		"approved": func(e *guardEnv) {
@@ -158,6 +240,13 @@ func TestGuard(t *testing.T) {
 				e.Error(why)
 			}
 		},
+		"approved before something else was edited": func(e *guardEnv) {
+			e.Approve(second)
+			e.removes(second, 0, 3, 3)
+			e.Serve(second, true)
+			e.Serve(third, true)
+			e.removes(second, 3, 10, 5)
+		},
 		"another one is approved": func(e *guardEnv) {
 			e.Approve(third)
 			e.removes(second, 0, 10, 5)
@@ -165,13 +254,13 @@ func TestGuard(t *testing.T) {
 		"an edit of the spec": func(e *guardEnv) { e.removes(ofSpec, 0, 10, 5) },
 		"back to what served before, by a pin": func(e *guardEnv) {
 			e.clock.Step(SettleTime)
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.clock.Step(SettleTime)
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.removes(first, 0, 10, 5)
 		},
 		"back to what served before, at once": func(e *guardEnv) {
-			e.Serve(second, true, nil)
+			e.Serve(second, true)
 			e.Replace(second, first)
 			e.removes(first, 0, 10, 5)
 			if edit, before, _ := e.Held(); edit != first || before != second {
