@@ -151,7 +151,7 @@ var rules = []rule{
 	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "controllers/preview/hold", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,
 		why: "it is text about outcomes, and reads nothing"},
 	{packages: "controllers/preview/explain", imports: []string{
-		"controllers/preview", "controllers/preview/live", "controllers/render", "controllers/render/stage", "apply/...", "runtime/controller",
+		"controllers/api/...", "controllers/preview", "controllers/preview/live", "controllers/render", "controllers/render/stage", "apply/...", "runtime/controller",
 		"scripts/archive",
 	}, why: "it is text about one pass, which its caller has read and made"},
 	{packages: "controllers/preview/capture", imports: []string{

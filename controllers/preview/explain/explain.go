@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/render"
@@ -151,16 +152,23 @@ func Events(events []*unstructured.Unstructured, secrets []string) []Event {
 }
 
 // falseConditions returns the conditions of a definition that are not True. ParentsSynced is left out: what it says of this parent the
-// pass says too, and the others are other stories.
+// pass says too, and the others are other stories. So is Ready while it repeats what another one says of an edit, or that it is on its way.
 func falseConditions(definition *unstructured.Unstructured) []Condition {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	var all []Condition
+	pending := false
 	for _, item := range conditions {
 		fields, _ := item.(map[string]any)
 		text := func(field string) string { value, _ := fields[field].(string); return value }
-		if text("status") != "True" && text("type") != "ParentsSynced" {
+		switch kind := text("type"); {
+		case kind == v1alpha1.ConditionStalled || kind == v1alpha1.ConditionReconciling:
+			pending = true
+		case text("status") != "True" && kind != v1alpha1.ConditionParentsSynced:
 			all = append(all, Condition{Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message")})
 		}
+	}
+	if pending {
+		all = slices.DeleteFunc(all, func(c Condition) bool { return c.Type == v1alpha1.ConditionReady })
 	}
 	if len(conditions) == 0 {
 		all = append(all, Condition{Type: "Ready", Status: "Unknown", Message: "no host has written its status: does one run?"})

@@ -175,7 +175,7 @@ func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	e.Apply(script("export const sync = () => ({\n  status: {said: \"three\"},\n  children: [,\n});\n"))
 	e.WaitForCondition(e.Namespace, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
 	e.WaitForEvent(e.Namespace, "ScriptInvalid", "sync.js:4:1")
-	e.WaitForCondition(e.Namespace, "Ready", "True")
+	e.WaitForCondition(e.Namespace, "Ready", "False", "ScriptInvalid")
 	applyThing(e, "late", "")
 	e.WaitFor(e.Things(), "late", env.HasSaid("two"))
 	said("two")
