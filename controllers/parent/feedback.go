@@ -83,7 +83,14 @@ func (d *fightDetector) noteOwn(s fightSubject, from, to uint64) {
 	}
 }
 
-// hasWritten reports whether that part of any parent was written.
+// noteWriter records that the definition writes a part of its parents, if it differs from what a hook returns.
+func (o *ownWrites) noteWriter(part string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.parts[part] = true
+}
+
+// hasWritten reports whether that part of any parent was written, or would be if it differed.
 func (o *ownWrites) hasWritten(part string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

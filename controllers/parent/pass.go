@@ -224,6 +224,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 		p.leftStatuses.forget(p.key)
 		return nil
 	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
+		p.detector.own.noteWriter(parentStatus)
 		p.leftStatuses.forget(p.key)
 		return nil
 	}

@@ -851,6 +851,10 @@ func (in *DeletionGuardStatus) DeepCopyInto(out *DeletionGuardStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.CountedAt != nil {
+		in, out := &in.CountedAt, &out.CountedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.Children != nil {
 		in, out := &in.Children, &out.Children
 		*out = make([]ChildCount, len(*in))

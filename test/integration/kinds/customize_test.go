@@ -97,7 +97,7 @@ func TestWrongRelatedRules(t *testing.T) {
 			"namespaceSelector: nodes are in no namespace"},
 		"v2-unknown":   {"v2", `{"apiVersion": "v1", "resource": "configmap"}`, "configmap"},
 		"v2-misspelt":  {"v2", `{"apiVersion": "v1", "resource": "configmaps", "label": {}}`, "label"},
-		"v2-selector":  {"v2", `{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}`, "labelSelector: "},
+		"v2-selector":  {"v2", `{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}`, "labelSelector.matchExpressions[0].operator: "},
 		"v1-elsewhere": {"v1", `{"apiVersion": "v1", "resource": "configmaps", "namespace": "default"}`, "use version v2"},
 		"v1-selected":  {"v1", `{"apiVersion": "v1", "resource": "configmaps", "namespaceSelector": {}}`, "use version v2"},
 	}

@@ -42,10 +42,10 @@ func TestStatusThatIsSharedOrNot(t *testing.T) {
 		}, `{}`, "map[observedGeneration:1 said:this]", 1},
 		"Decorator": {"And of a decorator's, once that has written one.", func(e *env.Env, set string) {
 			e.DefineReady(env.Decorator, "-other-"+set, e.Targets("things", set), some("attachments", "{said: parent.spec.say}"))
-		}, `{}`, "map[said:this]", 3},
+		}, `{}`, "map[said:this]", 6},
 		"Adds": {"So it is if the decorator adds to what there is.", func(e *env.Env, set string) {
 			e.DefineReady(env.Decorator, "-other-"+set, e.Targets("things", set), some("attachments", "{...parent.status, said: parent.spec.say}"))
-		}, `{"observedGeneration": 1}`, "map[observedGeneration:1 said:this]", 3},
+		}, `{"observedGeneration": 1}`, "map[observedGeneration:1 said:this]", 6},
 		"Both": {"Two that return none leave it to each other: whatever is there stays.", func(e *env.Env, set string) {
 			e.DefineReady(env.Composite, "-other-"+set, "generateSelector: true", e.Parent("things", set), none)
 		}, `{"said": "before"}`, "map[said:before]", 0},
