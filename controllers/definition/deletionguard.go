@@ -24,7 +24,8 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// specHash returns the SHA-256 of the spec without the scripts, which have a revision.
+// specHash returns the SHA-256 of the spec without the scripts, which have a revision, and without what says how fast a rolling update goes.
+// All else counts, as hooks are given the definition.
 func (p *Plan) specHash() (string, error) {
 	spec := maps.Clone(jsonvalue.ObjectIn(p.object.Object, "spec"))
 	hooks := maps.Clone(jsonvalue.ObjectIn(spec, "hooks"))
@@ -33,9 +34,25 @@ func (p *Plan) specHash() (string, error) {
 	}
 	spec["hooks"] = hooks
 	delete(spec, "scriptSources")
+	for _, field := range []string{"childResources", "attachments", "outputResources"} {
+		if rules, ok := spec[field].([]any); ok {
+			spec[field] = withMethods(rules)
+		}
+	}
 	encoded, err := json.Marshal(spec)
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:]), err
+}
+
+// withMethods returns rules for children of whose updateStrategy only the method is left.
+func withMethods(rules []any) []any {
+	all := make([]any, 0, len(rules))
+	for _, rule := range rules {
+		fields := jsonvalue.AsObject(rule)
+		method := jsonvalue.ObjectIn(fields, "updateStrategy")["method"]
+		all = append(all, jsonvalue.With(fields, "updateStrategy", method))
+	}
+	return all
 }
 
 // guarded is the guard of a definition for the passes of one instance. It implements parent.DeletionGuard.

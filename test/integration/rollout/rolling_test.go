@@ -28,7 +28,7 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things, revisionHistory: {scriptChanges: %s}}
   childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: %s}}]
   scriptSources: [{configMap: {namespace: %[1]s, name: hooks}}]
-  scriptRollout: {steps: [{parents: 1}, {parents: 50%%}], progressDeadlineSeconds: 15}
+  scriptRollout: {steps: [{parents: 1}, {parents: 50%%}], progressDeadlineSeconds: 15, preview: {maxRecreatedChildren: 100%%}}
   hooks: {sync: {version: v2, script: {path: sync.js}}}
 `, s.Namespace, s.Group, changes, method))
 				for n := range parents {
