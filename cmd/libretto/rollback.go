@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,8 @@ again, as that of kubectl rollout undo does.
 First it shows what that, or with --unpin the newest scripts, would do to the
 parents of the cluster, as libretto diff does. If that is more than an edit may do
 that nobody approves, by the limits of the definition or by the rule for all, or if
-it can't be told, nothing is written without --yes, in dry runs too.
+it can't be told, nothing is written without --yes, in dry runs too. With it the
+revision is approved in the same write, which takes the right to approve.
 
 It writes spec.scriptRollout.revision, or with --unpin takes it away. A GitOps
 tool that has the definition may take that back.
@@ -85,21 +87,25 @@ func (o *rollbackOptions) change(ctx context.Context, w process, t target) (*liv
 	if change, err := decide(t.definition); err != nil || change.Patch == nil {
 		return change, err
 	}
-	if err := o.preview(ctx, w, t.definition, id); err != nil {
+	approved, err := o.preview(ctx, w, t.definition, id)
+	if err != nil {
 		return nil, err
+	}
+	if approved != "" {
+		decide = livedefinition.Approving(decide, approved)
 	}
 	return t.Write(ctx, t.definition, t.dryRun, decide)
 }
 
-// preview shows what a revision would do to the parents of a definition, or what the sources hold if id is empty. It returns an *exitError
-// if that takes --yes.
-func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinition.Definition, id string) error {
+// preview shows what a revision would do to the parents of a definition, or what the sources hold if id is empty. It returns the revision if
+// that takes --yes, and an *exitError if it is not given.
+func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinition.Definition, id string) (approved string, err error) {
 	r, verdict, err := o.report(ctx, w, d, id)
 	if ctx.Err() != nil {
-		return err
+		return "", err
 	}
 	if errOut := report.Text(w.stdout, []*report.Report{r}, isColoured(w)); errOut != nil {
-		return errOut
+		return "", errOut
 	}
 	why := verdict.Held
 	switch {
@@ -109,13 +115,13 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 		why = "what it would do is not known of all parents: " + verdict.Basis
 	}
 	if why == "" {
-		return nil
+		return "", nil
 	}
 	if why = printable.Line(why); o.yes {
 		_, err := fmt.Fprintf(w.stdout, "%s (--yes)\n", why)
-		return err
+		return cmp.Or(id, verdict.Revision), err
 	}
-	return &exitError{exitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why)}
+	return "", &exitError{exitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why)}
 }
 
 // report returns what a revision would do to the parents of a definition, and what a host would make of an edit that does.

@@ -196,6 +196,9 @@ func (s *runtimeState) isApprovedEdit(i *instance, edit, settled hold.Edit) bool
 			return true
 		}
 	}
+	if edit == i.guard.edit("") && i.hooks.webhookPreview.isApproved() {
+		return true
+	}
 	return approvalOf(s.approvals(sources), scripts.RevisionID(edit.ID(settled))) != nil
 }
 

@@ -121,6 +121,9 @@ func (w *webhookPreview) attempt(ctx context.Context) bool {
 
 // isApproved reports whether the definition or its status names the webhooks.
 func (w *webhookPreview) isApproved() bool {
+	if w == nil {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.approvals, w.id.IsApprovedBy)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -213,6 +214,18 @@ func Pause(paused bool) Decide {
 
 func rolloutPatch(field string, value any) map[string]any {
 	return map[string]any{"spec": map[string]any{"scriptRollout": map[string]any{field: value}}}
+}
+
+// Approving returns what is decided with an approval of a revision in the same write: without it a host would hold what that does.
+func Approving(decide Decide, id string) Decide {
+	return func(d *Definition) (*Change, error) {
+		change, err := decide(d)
+		if err == nil && change.Patch != nil {
+			maps.Copy(change.Patch, d.approvalPatch(id, ""))
+			change.Notes = append(change.Notes, fmt.Sprintf("revision %s is approved", shortID(id)))
+		}
+		return change, err
+	}
 }
 
 // Pin makes an archived revision serve, whatever the scripts are. first is the definition that the revision was chosen for, and notes are

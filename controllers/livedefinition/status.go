@@ -160,7 +160,8 @@ func (d *Definition) parentsPhase() (phase, why string) {
 	synced := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionParentsSynced)
 	ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
 	parents, updated := valueOf(d.Status.Parents), d.Status.UpdatedParents
-	isReady := ready == nil || ready.Status != metav1.ConditionFalse
+	stalled := meta.IsStatusConditionTrue(d.Status.Conditions, v1alpha1.ConditionStalled) // By another edit, if this one serves.
+	isReady := ready == nil || ready.Status != metav1.ConditionFalse || stalled
 	switch {
 	case !isReady && slices.Contains(startingReasons, ready.Reason):
 		return string(v1alpha1.ScriptsProgressing), ready.Message

@@ -28,7 +28,7 @@ func TestFallback(t *testing.T) {
 	// The script has never loaded.
 	waitForValue(e, "a", "webhook")
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:1")
-	e.WaitForCondition(name, "Ready", "True")
+	e.WaitForCondition(name, "Ready", "False", "ScriptInvalid", "parents are synced")
 	e.WaitForMetric(1, "libretto_definition_hook_fallback_total", hookOf(name, "reason", "NotLoaded"))
 	// Once it has, it serves.
 	store(pickup)

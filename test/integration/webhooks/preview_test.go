@@ -139,14 +139,20 @@ func TestPreviewedSwap(t *testing.T) {
 	e.WaitForCondition(name, "Progressing", "True", "Serving")
 }
 
-// TestUnpreviewedURL changes the URL of a webhook of which nothing is known: as in metacontroller, the new server is called for what it
-// answers, and not before.
+// TestUnpreviewedURL changes the URL of a webhook of which nothing is known: the new server is called for what it answers, and not before, and
+// the guard stops what it deletes.
 func TestUnpreviewedURL(t *testing.T) {
 	e := env.NewRunning(t)
 	definition, _ := newServed(t, e, "plain")
 	second := serve(t, nil)
 	second.says(forgetful)
 	define(e, "plain", webhook(second.URL), "")
+	held := e.WaitForCondition(definition, "Progressing", "False", "Held", "it would delete 2 of 3 children", "1 are gone, and no more are deleted")
+	if left := children(e, "plain0", "plain1", "plain2"); len(left) != 2 {
+		t.Errorf("children %q are left", left)
+	}
+	_, command, _ := strings.Cut(held.Message, "kubectl annotate ")
+	e.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
 	e.Eventually(func() error {
 		if left := children(e, "plain0", "plain1", "plain2"); len(left) > 0 {
 			return fmt.Errorf("children %q are left", left)
