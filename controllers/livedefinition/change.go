@@ -257,10 +257,14 @@ func Unpin(d *Definition) (*Change, error) {
 		return &Change{Done: d.String() + ": not changed, as no revision is pinned"}, nil
 	}
 	const next = "the newest scripts take over as an edit does; a text that has served before is not previewed again"
-	return &Change{
+	change := &Change{
 		Done: fmt.Sprintf("%s: revision %s is not pinned any more", d, shortID(pin)), Patch: rolloutPatch("revision", nil),
 		Notes: append([]string{next}, d.managerNotes()...),
-	}, nil
+	}
+	if sameRevision(archive.ParseID(d.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]), pin) { // It was approved as a pin.
+		maps.Copy(change.Patch, d.approvalPatch(nil, ""))
+	}
+	return change, nil
 }
 
 // sourcesText returns where the scripts are, which a pin does not change.
