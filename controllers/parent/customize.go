@@ -253,13 +253,14 @@ func compileSelector(selector *labels.Selector, name string, given *metav1.Label
 		return nil
 	}
 	// Its words have no place. Those of the API server, which takes no more than it, have one.
-	for _, problem := range validation.ValidateLabelSelector(given, validation.LabelSelectorValidationOptions{}, field.NewPath(name)) {
-		if strings.Contains(problem.Field, "matchExpressions") {
-			return fmt.Errorf("%w%s", problem, expressionsAdvice)
-		}
-		return problem
+	problems := validation.ValidateLabelSelector(given, validation.LabelSelectorValidationOptions{}, field.NewPath(name))
+	switch {
+	case len(problems) == 0:
+		return fmt.Errorf("%s: %w", name, err)
+	case strings.Contains(problems[0].Field, "matchExpressions"):
+		return fmt.Errorf("%w%s", problems[0], expressionsAdvice)
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return problems[0]
 }
 
 func each(names []string) func(func(string, bool) bool) {

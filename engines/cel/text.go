@@ -47,10 +47,6 @@ func (t sourceText) at(index int) engines.Location {
 	return engines.Location{File: t.file, Line: p.line, Column: p.column}
 }
 
-// locate translates a location of CEL: lines from 1 and columns from 0,
-// within the text.
-func (t sourceText) locate(l common.Location) engines.Location { return t.at(t.offset(l)) }
-
 // offset returns the index of the rune at a location of CEL.
 func (t sourceText) offset(l common.Location) int {
 	index := 0
