@@ -3,6 +3,7 @@ package parent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,10 +102,11 @@ func (r *requests) isChanged(key controller.Key, parent *unstructured.Unstructur
 
 // note notes what a parent asked for in a pass that has succeeded. settled is set if the edit has.
 func (r *requests) note(key controller.Key, parent *unstructured.Unstructured, settled bool) {
+	now := requestOf(parent) // It may hash the parent: other passes need not wait for that.
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known, is := r.byParent[key]; settled || !is || known.uid != parent.GetUID() {
-		r.byParent[key] = requestOf(parent)
+	if known, is := r.byParent[key]; settled || !is || known.uid != now.uid {
+		r.byParent[key] = now
 	}
 }
 
@@ -127,26 +129,24 @@ func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema
 	children = map[schema.GroupKind]int{}
 	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
 		parents++
-		r.eachChild(parent, func(child *unstructured.Unstructured) {
-			if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
-				children[child.GroupVersionKind().GroupKind()]++
+		claim, err := r.config.Variant.Claim(parent)
+		if err != nil {
+			return // The pass fails with it.
+		}
+		for i := range r.children {
+			for _, child := range lastingChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID())) {
+				if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
+					children[child.GroupVersionKind().GroupKind()]++
+				}
 			}
-		})
+		}
 	})
 	return children, parents
 }
 
-// eachChild calls do for each child of a parent that is not being deleted.
-func (r *Reconciler) eachChild(parent *unstructured.Unstructured, do func(child *unstructured.Unstructured)) {
-	claim, err := r.config.Variant.Claim(parent)
-	if err != nil {
-		return // The pass fails with it.
-	}
-	for i := range r.children {
-		for _, child := range claimChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID())).owned {
-			if child.GetDeletionTimestamp() == nil {
-				do(child)
-			}
-		}
-	}
+// lastingChildren returns the objects that a parent owns and claims, without those that are being deleted.
+func lastingChildren(parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(claimChildren(parent, claim, owned).owned, func(child *unstructured.Unstructured) bool {
+		return child.GetDeletionTimestamp() != nil
+	})
 }

@@ -133,17 +133,18 @@ func (r *Reconciler) addOwned(s *Sample, parent *unstructured.Unstructured) {
 	}
 	for i := range r.children {
 		cache := r.children[i].cache
-		s.add(cache, cache.OwnedBy(parent.GetUID())...)
+		owned := cache.OwnedBy(parent.GetUID())
+		s.add(cache, owned...)
 		if claim.Selector != nil {
 			s.add(cache, cache.Orphans(parent.GetNamespace(), claim.Selector)...)
 		}
-	}
-	r.eachChild(parent, func(child *unstructured.Unstructured) {
-		if s.Children[parent.GetUID()] == nil {
-			s.Children[parent.GetUID()] = map[schema.GroupKind]int{}
+		for _, child := range lastingChildren(parent, claim, owned) {
+			if s.Children[parent.GetUID()] == nil {
+				s.Children[parent.GetUID()] = map[schema.GroupKind]int{}
+			}
+			s.Children[parent.GetUID()][child.GroupVersionKind().GroupKind()]++
 		}
-		s.Children[parent.GetUID()][child.GroupVersionKind().GroupKind()]++
-	})
+	}
 }
 
 // addInputs adds what a map makes outputs of for a parent, with the namespaces if it goes by these.
