@@ -83,9 +83,9 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 		stored := storedStatus(s.object).DeletionGuard
 		kind, name := s.object.GetKind(), s.object.GetName()
 		s.guard = hold.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
-			func(ctx context.Context, record hold.Record) error { return r.storeGuard(ctx, kind, name, record) }, changed)
+			func(ctx context.Context, record hold.Record) error { return r.storeGuard(ctx, kind, name, record) },
+			s.limits.Load, changed)
 	}
-	s.guard.SetLimits(s.limits.Load())
 	hash, err := p.specHash()
 	return guarded{s.guard, hash}, err
 }

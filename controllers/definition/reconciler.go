@@ -90,9 +90,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	level, levelWarnings := logLevel(object)
 	s.level.Set(level)
 	s.limits.Store(previewLimits(object))
-	if s.guard != nil {
-		s.guard.SetLimits(s.limits.Load())
-	}
 	s.setRollout(object, r.config.Environment.Clock.Now())
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)

@@ -59,12 +59,13 @@ type Guard struct {
 	census func(createdBefore time.Time) Census
 	// store makes a record outlive the process.
 	store func(context.Context, Record) error
+	// limits returns those of the definition, which may be nil.
+	limits func() *v1alpha1.ScriptPreview
 	// changed is called once an edit is held.
 	changed func()
 
 	mu       sync.Mutex
 	record   Record
-	limits   *v1alpha1.ScriptPreview
 	approved Edit
 	// lost are the children that count, and findings what they come to.
 	lost     map[apply.Key]bool
@@ -79,9 +80,10 @@ type Guard struct {
 // NewGuard returns a Guard. record is what an earlier process has stored.
 func NewGuard(
 	clock clock.PassiveClock, record Record,
-	census func(createdBefore time.Time) Census, store func(context.Context, Record) error, changed func(),
+	census func(createdBefore time.Time) Census, store func(context.Context, Record) error,
+	limits func() *v1alpha1.ScriptPreview, changed func(),
 ) *Guard {
-	return &Guard{clock: clock, record: record, census: census, store: store, changed: changed}
+	return &Guard{clock: clock, record: record, census: census, store: store, limits: limits, changed: changed}
 }
 
 // Loss is a child that is about to be deleted, or recreated.
@@ -118,7 +120,7 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
 	g.findings.addDestroyed(&Batch{
 		destroyed: map[apply.Key]Action{loss.Child: loss.Action}, owners: map[apply.Key]apply.Key{loss.Child: loss.Parent},
 	}, g.counted)
-	if g.held = g.findings.Held(guardRule(g.limits)); g.held == "" {
+	if g.held = g.findings.Held(guardRule(g.limits())); g.held == "" {
 		return nil
 	}
 	delete(g.lost, loss.Child)
@@ -195,13 +197,6 @@ func (g *Guard) IsSettled(edit Edit) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.isSettled(edit)
-}
-
-// SetLimits sets the limits of the definition, which may be nil.
-func (g *Guard) SetLimits(limits *v1alpha1.ScriptPreview) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.limits = limits
 }
 
 // Serve notes which edit serves, or begins to. complete is set if it serves all parents.

@@ -35,6 +35,7 @@ type guardEnv struct {
 	stored  []Record
 	refused error // by the API server
 	changes int
+	limits  *v1alpha1.ScriptPreview
 }
 
 var configMap, pod = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -51,8 +52,10 @@ func (e *guardEnv) restart(record Record) {
 	}, func(_ context.Context, r Record) error {
 		e.stored = append(e.stored, r)
 		return e.refused
-	}, func() { e.changes++ })
+	}, func() *v1alpha1.ScriptPreview { return e.limits }, func() { e.changes++ })
 }
+
+func (e *guardEnv) setLimits(limits *v1alpha1.ScriptPreview) { e.limits = limits }
 
 // remove deletes children number from to below to as an edit, as far as it may, and returns how many that were.
 func (e *guardEnv) remove(edit Edit, kind schema.GroupVersionKind, from, to int) (removed int) {
@@ -88,8 +91,8 @@ func TestGuardWalk(t *testing.T) {
 			}
 			return Census{Children: map[schema.GroupKind]int{configMap.GroupKind(): count}, Parents: 1}
 		}
-		store := func(context.Context, Record) error { return nil }
-		guard := NewGuard(clock, Record{Settled: first, Edit: first}, census, store, func() {})
+		store, noLimits := func(context.Context, Record) error { return nil }, func() *v1alpha1.ScriptPreview { return nil }
+		guard := NewGuard(clock, Record{Settled: first, Edit: first}, census, store, noLimits, func() {})
 		serving, history := first, []string{}
 		lost, counted := map[int]bool{}, time.Time{} // Of those that were counted, by edits that have not settled.
 		for range 200 {
@@ -104,7 +107,7 @@ func TestGuardWalk(t *testing.T) {
 				clock.Step(SettleTime)
 				guard.Serve(serving, true)
 			case 3:
-				guard = NewGuard(clock, guard.Record(), census, store, func() {})
+				guard = NewGuard(clock, guard.Record(), census, store, noLimits, func() {})
 			case 4: // What serves makes again what is missing.
 				for n := range children {
 					if children[n].IsZero() {
@@ -192,15 +195,15 @@ func TestGuard(t *testing.T) {
 			}
 		},
 		"the limits of the definition": func(e *guardEnv) {
-			e.SetLimits(percent("20%"))
+			e.setLimits(percent("20%"))
 			e.removes(second, 0, 10, 2)
 		},
 		"no child at all": func(e *guardEnv) {
-			e.SetLimits(percent("0"))
+			e.setLimits(percent("0"))
 			e.removes(second, 0, 10, 0)
 		},
 		"limits that say nothing of children": func(e *guardEnv) {
-			e.SetLimits(&v1alpha1.ScriptPreview{})
+			e.setLimits(&v1alpha1.ScriptPreview{})
 			e.removes(second, 0, 10, 5)
 		},
 		"two edits in a row add up": func(e *guardEnv) {
