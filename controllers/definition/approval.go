@@ -57,7 +57,7 @@ func (v statusView) awaiting() scripts.RevisionID {
 	case v.guardHold != "":
 		return scripts.RevisionID(v.guardHold)
 	case v.rollout.pinHeld != nil:
-		return scripts.RevisionID(v.rollout.pinHeld.revision)
+		return scripts.RevisionID(v.rollout.pinHeld.Revision)
 	case v.problems.Held != "":
 		return v.problems.Desired
 	case next.Phase == v1alpha1.ScriptsRolledBack:

@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -204,7 +205,7 @@ func (s *runtimeState) isApprovedEdit(i *instance, edit, settled hold.Edit) bool
 
 // guardHold returns the ID of an edit that the guard holds and that can't be taken back, and why, with the way out, or nothing.
 func (s *runtimeState) guardHold() (id, message string) {
-	if s.guard == nil || s.running == nil || s.exceededBy(s.running) != (exceeded{}) {
+	if s.guard == nil || s.running == nil || s.exceededBy(s.running) != (scriptrollout.Exceeded{}) {
 		return "", ""
 	}
 	edit, settled, why := s.guard.Held()
@@ -216,17 +217,14 @@ func (s *runtimeState) guardHold() (id, message string) {
 		id[:16], why, approveCommands(s.object, id[:16], ""))
 }
 
-// exceeded is an edit of the scripts that a guard holds, and the revision that served before it.
-type exceeded struct{ revision, before, why string }
-
-// exceededBy returns the edit of the scripts that is held and can be taken back, or nothing.
-func (s *runtimeState) exceededBy(i *instance) exceeded {
+// exceededBy returns the edit of the scripts that the guard holds and that can be taken back, or nothing.
+func (s *runtimeState) exceededBy(i *instance) scriptrollout.Exceeded {
 	if i == nil || i.hooks.tree == nil {
-		return exceeded{}
+		return scriptrollout.Exceeded{}
 	}
 	edit, settled, why := s.guard.Held()
 	if why == "" || edit.SpecHash != settled.SpecHash || edit.SpecHash != i.guard.spec || edit.Revision == settled.Revision {
-		return exceeded{}
+		return scriptrollout.Exceeded{}
 	}
-	return exceeded{edit.Revision, settled.Revision, why}
+	return scriptrollout.Exceeded{Revision: edit.Revision, Before: settled.Revision, Message: why}
 }

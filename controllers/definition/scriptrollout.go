@@ -38,7 +38,7 @@ type rolloutView struct {
 	pinned  bool
 	sources string
 	// pinHeld is why the pinned revision does not serve, or nil.
-	pinHeld *exceeded
+	pinHeld *scriptrollout.Exceeded
 	// target is the newest revision that loads and is not held by its preview, or empty.
 	target string
 	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
@@ -54,7 +54,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		driver = s.next
 	}
 	over := s.exceededBy(driver)
-	if driver == nil || !s.isManaged(driver, object) && over == (exceeded{}) {
+	if driver == nil || !s.isManaged(driver, object) && over == (scriptrollout.Exceeded{}) {
 		return rolloutView{}
 	}
 	spec, state := s.rollout, storedRollout(object)
@@ -66,7 +66,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		Spec: spec, State: state, Unfit: driver.hooks.unfit,
 		Request: strings.TrimSpace(object.GetAnnotations()[v1alpha1.RolloutRequestAnnotation]),
 		Now:     r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
-		Exceeded: scriptrollout.Exceeded{Revision: over.revision, Before: over.before, Message: over.why},
+		Exceeded: over,
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Approved = approvalOf(s.approvals(driver.hooks.tree.Objects()), current.ID) != nil
@@ -83,13 +83,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		in.Unarchived = true
 	}
 	if v.pinned {
-		pinned, err := driver.hooks.tree.Revision(scripts.RevisionID(spec.Revision))
-		if err == nil {
-			in.Pinned = string(pinned.ID)
-		} else if !errors.Is(err, scripts.ErrLoading) {
-			v.problem = fmt.Sprintf("spec.scriptRollout.revision: %v\n%s; pin another one, or take the pin away: %s",
-				err, goesOn(v.serving), unpinCommand(object))
-		}
+		in.Pinned = v.findPin(object, driver.hooks, scripts.RevisionID(spec.Revision))
 	}
 	switch {
 	case driver == s.running && driver.synced.Load():
@@ -98,7 +92,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		return v
 	}
 	result := scriptrollout.Next(in)
-	if over.why != "" && in.Pinned == over.revision {
+	if over.Revision != "" && in.Pinned == over.Revision {
 		v.pinHeld = &over
 	}
 	if why := driver.hooks.tree.State().NotArchived; result.Unarchived && why != "" {
@@ -111,6 +105,19 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	stored := storedStatus(object).ScriptRollout
 	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
 	return v
+}
+
+// findPin returns the whole ID of the revision that the spec pins, or "" and notes why it can't be had, unless it is being loaded.
+func (v *rolloutView) findPin(object *unstructured.Unstructured, h *hooks, id scripts.RevisionID) string {
+	pinned, err := h.tree.Revision(id)
+	switch {
+	case err == nil:
+		return string(pinned.ID)
+	case !errors.Is(err, scripts.ErrLoading):
+		v.problem = fmt.Sprintf("spec.scriptRollout.revision: %v\n%s; pin another one, or take the pin away: %s",
+			err, goesOn(v.serving), unpinCommand(object))
+	}
+	return ""
 }
 
 // waitingText returns what a rollout waits for. It does not change while the rollout waits for the same.
@@ -330,7 +337,7 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	case v.pinHeld != nil:
 		c.Status, c.Reason = metav1.ConditionFalse, reasonHeld
 		c.Message = fmt.Sprintf("revision %s, which spec.scriptRollout.revision pins, is held: %s\n%s; take the pin away, or let it through: %s",
-			short(v.pinHeld.revision), v.pinHeld.why, goesOn(v.serving), approve(v.pinHeld.revision))
+			short(v.pinHeld.Revision), v.pinHeld.Message, goesOn(v.serving), approve(v.pinHeld.Revision))
 	case v.unarchived != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotArchived
 		c.Message = v.unarchived + "\n" + goesOn(scripts.RevisionID(s.StableRevision))
