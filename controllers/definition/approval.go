@@ -114,7 +114,7 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 // sendApprovalEvents sends an event to each ConfigMap with a new mistake: its authors need not have access to definitions. That of the
 // definition is one of its warnings.
 func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []warning) {
-	for _, m := range v.mistakenApprovals(storedStatus(object)) {
+	for _, m := range v.mistaken {
 		if w := m.warning(); m.source.UID != "" && !slices.Contains(before, w) {
 			r.config.Environment.Events.Event(reference(m.source), corev1.EventTypeWarning, w.reason, nameOf(object)+": "+w.message)
 		}

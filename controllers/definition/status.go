@@ -38,6 +38,7 @@ type statusView struct {
 	hotLoops  string           // that go on, or ""
 	objects   []scripts.Object // the ConfigMaps of the newest scripts
 	approvals []approval       // the annotations that approve a revision
+	mistaken  []mistake        // those of approvals that approve nothing
 }
 
 // lastEvents is the content of the last events.
@@ -80,7 +81,8 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		rollout.sources = pinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), rollout.serving)
 	}
 	v.rollout, v.approvals = rollout, s.approvals(v.objects)
-	mistaken := warningsOf(v.mistakenApprovals(storedStatus(s.object)))
+	v.mistaken = v.mistakenApprovals(storedStatus(s.object))
+	mistaken := warningsOf(v.mistaken)
 	v.warnings = append(v.warnings, mistaken...)
 	v.parents = newParentStatus(s.running, rollout.serves(v), r.config.Environment.Clock.Now())
 	ready := scriptsCondition(newest, rollout.withServing(v.problems, newest == s.running), v.held)
