@@ -193,10 +193,15 @@ type named struct {
 	err error
 }
 
-// keep keeps the first one by namespace and name, so that equal findings have equal messages.
+// keep keeps the first one by namespace and name, so that equal findings have equal messages. An error without an object, of which the key is
+// zero, is kept only if there is nothing else.
 func (n *named) keep(key apply.Key, err error) {
-	if n.err == nil && n.key == (apply.Key{}) || key != (apply.Key{}) && n.key == (apply.Key{}) || key != (apply.Key{}) && cmp.Or(
-		cmp.Compare(key.Namespace, n.key.Namespace), cmp.Compare(key.Name, n.key.Name), cmp.Compare(key.Kind.Kind, n.key.Kind.Kind)) < 0 {
+	none := apply.Key{}
+	switch {
+	case key == none && (n.key != none || n.err != nil):
+		return
+	case n.key == none, cmp.Or(
+		cmp.Compare(key.Namespace, n.key.Namespace), cmp.Compare(key.Name, n.key.Name), cmp.Compare(key.Kind.Kind, n.key.Kind.Kind)) < 0:
 		*n = named{key, err}
 	}
 }
@@ -245,15 +250,11 @@ func (f *Findings) Add(b *Batch) {
 // addDestroyed adds the children that are destroyed, and their parents unless these are counted already, by kind and action.
 func (f *Findings) addDestroyed(b *Batch, counted map[destruction]map[apply.Key]bool) {
 	for key, action := range b.destroyed {
-		kind := key.Kind.GroupKind()
-		for _, by := range []destruction{{anyKind, anyAction}, {anyKind, action}, {kind, anyAction}, {kind, action}} {
-			if f.destroyed[by] == nil {
-				f.destroyed[by] = &destroyed{}
-			}
+		for by, d := range f.destroyedBy(key.Kind.GroupKind(), action) {
 			if counted[by] == nil {
 				counted[by] = map[apply.Key]bool{}
 			}
-			d, owner := f.destroyed[by], b.owners[key]
+			owner := b.owners[key]
 			d.children++
 			d.first.keep(key, nil)
 			if !counted[by][owner] {
@@ -264,17 +265,26 @@ func (f *Findings) addDestroyed(b *Batch, counted map[destruction]map[apply.Key]
 	}
 }
 
-// addGone adds children of a kind of which only the number is known.
+// addGone adds deleted children of a kind of which only the number is known.
 func (f *Findings) addGone(kind schema.GroupKind, n int) {
 	if n == 0 {
 		return
 	}
-	for _, by := range []destruction{{anyKind, anyAction}, {anyKind, Delete}, {kind, anyAction}, {kind, Delete}} {
+	for _, d := range f.destroyedBy(kind, Delete) {
+		d.children += n
+	}
+}
+
+// destroyedBy returns all that a child of a kind counts in once an action destroys it.
+func (f *Findings) destroyedBy(kind schema.GroupKind, action Action) map[destruction]*destroyed {
+	all := map[destruction]*destroyed{}
+	for _, by := range []destruction{{anyKind, anyAction}, {anyKind, action}, {kind, anyAction}, {kind, action}} {
 		if f.destroyed[by] == nil {
 			f.destroyed[by] = &destroyed{}
 		}
-		f.destroyed[by].children += n
+		all[by] = f.destroyed[by]
 	}
+	return all
 }
 
 // countOf returns how many children are destroyed by an action, or by any.
