@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -85,8 +86,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 // runsAs reports whether a host would run the definition as it runs the one of the cluster.
 func (s *Subject) runsAs(before *stage.Base) bool {
 	spec := func(d *unstructured.Unstructured) map[string]any {
-		fields, _ := d.DeepCopy().Object["spec"].(map[string]any)
-		delete(fields, "scriptRollout")
+		fields, _ := jsonvalue.Without(jsonvalue.ObjectIn(d.Object, "spec"), "scriptRollout")
 		return fields
 	}
 	return equality.Semantic.DeepEqual(spec(s.Definition), spec(before.Definition))
