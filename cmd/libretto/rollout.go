@@ -104,7 +104,7 @@ func finish(c *cobra.Command, promise conduct) {
 	promise.addTo(c)
 }
 
-// runRolloutStatus tells the status, and returns an *exitError unless the edit is well.
+// runRolloutStatus prints the status, and returns an *exitError unless the edit is well.
 func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, argument string) error {
 	err := isOneOf("-o", o.output, textFormats)
 	if o.revision != "" && err == nil {
@@ -175,7 +175,7 @@ var exitCodes = map[string]int{
 	string(v1alpha1.ScriptsHeld): exitHeld, string(v1alpha1.ScriptsRolledBack): exitTakenBack,
 }
 
-// wanted returns what tells the edit that the status of a definition is about.
+// wanted returns the edit that the status of a definition is about.
 func (o *rolloutStatusOptions) wanted(
 	ctx context.Context, w process, registry *engines.Registry, d *livedefinition.Definition,
 ) (func(*livedefinition.Definition) livedefinition.Wanted, error) {

@@ -552,7 +552,7 @@ func (d *decision) spendApproval() {
 	}
 }
 
-// takeBack gives all parents the stable revision.
+// takeBack makes the stable revision serve all parents.
 func (d *decision) takeBack(why string) {
 	s := &d.next
 	failed := s.UpdatedRevision

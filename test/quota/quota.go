@@ -1,4 +1,4 @@
-// Package quota gives processes a part of a processor, as a container has it.
+// Package quota limits processes to a part of a processor, as a container is limited.
 package quota
 
 import (
@@ -24,7 +24,7 @@ type Quota struct {
 	signals   *signals // In place of a control group.
 }
 
-// number tells the quotas of a process apart.
+// number makes the names of the quotas of a process unique.
 var number atomic.Int64
 
 // New makes a control group whose processes have that many processors together.

@@ -139,7 +139,7 @@ func defineApart(e *env.Env, n, definitions int) string {
 	return name
 }
 
-// waitUntilTold waits until the status of a definition tells that a load takes long.
+// waitUntilTold waits until the status of a definition has it that a load takes long.
 func waitUntilTold(e *env.Env, names []string) {
 	e.T.Helper()
 	cluster.Eventually(e.T, starvedTimeout, func() error {
