@@ -111,10 +111,10 @@ func TestScarceProcessor(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 2, Metrics: sandbox.NewMetrics(registry)})
 	loop := compiled(t, pool, `export function sync({value}) { const end = value; let n = 0; for (let i = 0; i < end; i++) n += i % 7; return 'done' }`)
+	hanging := probed(t, pool, "wait")
 	var group sync.WaitGroup
 	hang, release := context.WithCancel(t.Context())
-	for range 3 { // So that all workers are there.
-		hanging := probed(t, pool, "wait")
+	for range 2 { // So that all workers are there: two have calls, and one is the spare.
 		group.Go(func() { _, _ = hanging.Run(hang, request(nil)) }) // Ends with hang.
 	}
 	eventually(t, "all workers are there", func() bool { return len(workers()) == 3 })
