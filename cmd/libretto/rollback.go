@@ -12,9 +12,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/preview/report"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/printable"
 )
 
@@ -127,7 +127,7 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 // report returns what a revision would do to the parents of a definition, and what a host would make of an edit that does.
 func (o *rollbackOptions) report(
 	ctx context.Context, w process, d *livedefinition.Definition, id string,
-) (r *report.Report, verdict hold.Verdict, err error) {
+) (r *report.Report, verdict rollout.Verdict, err error) {
 	r = report.New(d.String())
 	defer func() { r.Err = err }()
 	registry, stop, err := offlineEngines()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/scripts/archive"
@@ -20,7 +20,7 @@ import (
 
 // assignment is which programs each parent gets while a rollout decides that. It never changes.
 type assignment struct {
-	scriptrollout.Assignment
+	rollout.Assignment
 	stable, updated parent.Programs
 	// loading is set while one of the revisions is being loaded, and problem why one can't be had, or empty.
 	loading bool
@@ -28,8 +28,8 @@ type assignment struct {
 }
 
 // memberOf returns what decides about a parent.
-func memberOf(object *unstructured.Unstructured) scriptrollout.Member {
-	return scriptrollout.Member{Hash: scriptrollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
+func memberOf(object *unstructured.Unstructured) rollout.Member {
+	return rollout.Member{Hash: rollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
 }
 
 func (a *assignment) programsFor(object *unstructured.Unstructured) parent.Programs {
@@ -48,9 +48,9 @@ func (h *hooks) programsFor(object *unstructured.Unstructured) parent.Programs {
 }
 
 // storedRollout returns the state of a rollout that a definition has. What serves is the stable revision of one that had no steps before.
-func storedRollout(object *unstructured.Unstructured) scriptrollout.State {
+func storedRollout(object *unstructured.Unstructured) rollout.State {
 	stored := storedStatus(object)
-	var state scriptrollout.State
+	var state rollout.State
 	if stored.ScriptRollout != nil {
 		state = *stored.ScriptRollout
 	}
@@ -62,21 +62,21 @@ func storedRollout(object *unstructured.Unstructured) scriptrollout.State {
 
 // isManaged reports whether a rollout decides what an instance serves.
 func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured) bool {
-	return i.hooks.tree != nil && scriptrollout.IsManaged(s.rollout, storedStatus(object).ScriptRollout)
+	return i.hooks.tree != nil && rollout.IsManaged(s.rollout, storedStatus(object).ScriptRollout)
 }
 
 // setRollout notes how the newest spec rolls out edits of scripts, also if the rest of it is refused: a pause or a pin in an emergency must
 // act.
 func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
-	rollout, err := scriptRolloutOf(object)
+	set, err := scriptRolloutOf(object)
 	if err != nil { // The condition Accepted has the reason.
 		return
 	}
-	if s.specVersion.uid != "" && !equality.Semantic.DeepEqual(s.rollout, rollout) {
+	if s.specVersion.uid != "" && !equality.Semantic.DeepEqual(s.rollout, set) {
 		s.rolloutEditedAt = now
 	}
-	s.rollout = rollout
-	s.bySteps.Store(rollout != nil && len(rollout.Steps) > 0)
+	s.rollout = set
+	s.bySteps.Store(set != nil && len(set.Steps) > 0)
 }
 
 // retain notes which revisions the definition's spec and status need, for the archive. next is the status that is about to be written, or
@@ -99,8 +99,8 @@ func (s *runtimeState) retain(object *unstructured.Unstructured, next *v1alpha1.
 // namedRevisions returns the revisions that a status names as in use, or as what a rollback goes back to. Some may be empty.
 func namedRevisions(status v1alpha1.DefinitionStatus) []string {
 	named := []string{string(servedRevision(status)), status.PreviousScriptRevisionHash}
-	if rollout := status.ScriptRollout; rollout != nil {
-		named = append(named, rollout.StableRevision, rollout.UpdatedRevision)
+	if state := status.ScriptRollout; state != nil {
+		named = append(named, state.StableRevision, state.UpdatedRevision)
 	}
 	return named
 }
@@ -124,7 +124,7 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 			i.hooks.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
 			continue
 		}
-		now := i.hooks.assignmentOf(scriptrollout.AssignmentOf(s.rollout, &state), before)
+		now := i.hooks.assignmentOf(rollout.AssignmentOf(s.rollout, &state), before)
 		i.hooks.assigned.Store(now)
 		if i == s.running && before != nil && now != before {
 			i.reconciler.ResyncSome(i.queue, r.config.ReloadSpread, func(object *unstructured.Unstructured) bool {
@@ -151,7 +151,7 @@ func (a *assignment) differs(before *assignment, object *unstructured.Unstructur
 }
 
 // assignmentOf returns an assignment with its programs: before, if it has these already.
-func (h *hooks) assignmentOf(of scriptrollout.Assignment, before *assignment) *assignment {
+func (h *hooks) assignmentOf(of rollout.Assignment, before *assignment) *assignment {
 	a := &assignment{Assignment: of}
 	a.stable = h.assignedPrograms(a, before, of.Stable)
 	if of.Updated != "" {

@@ -19,8 +19,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -58,24 +57,24 @@ func withMethods(rules []any) []any {
 
 // guarded is the guard of a definition for the passes of one instance. It implements parent.DeletionGuard.
 type guarded struct {
-	*hold.Guard
+	*rollout.Guard
 	spec string
 }
 
 // MayDelete returns why a pass must not delete a child, or nil.
 func (g guarded) MayDelete(ctx context.Context, revision string, of, child apply.Key, recreate bool) error {
-	action := hold.Delete
+	action := rollout.Delete
 	if recreate {
-		action = hold.Recreate
+		action = rollout.Recreate
 	}
-	return g.Guard.MayDelete(ctx, g.edit(revision), hold.Loss{Parent: of, Child: child, Action: action})
+	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Loss{Parent: of, Child: child, Action: action})
 }
 
 // IsSettled reports whether what a revision deletes is not bounded.
 func (g guarded) IsSettled(revision string) bool { return g.Guard.IsSettled(g.edit(revision)) }
 
-func (g guarded) edit(revision string) hold.Edit {
-	return hold.Edit{SpecHash: g.spec, Revision: revision}
+func (g guarded) edit(revision string) rollout.Edit {
+	return rollout.Edit{SpecHash: g.spec, Revision: revision}
 }
 
 // guardFor returns the guard of a definition for an instance of a plan.
@@ -83,8 +82,8 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 	if s.guard == nil {
 		stored := storedStatus(s.object).DeletionGuard
 		kind, name := s.object.GetKind(), s.object.GetName()
-		s.guard = hold.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
-			func(ctx context.Context, record hold.Record) error { return r.storeGuard(ctx, kind, name, record) },
+		s.guard = rollout.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
+			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
 			s.limits.Load, changed)
 	}
 	hash, err := p.specHash()
@@ -92,18 +91,18 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 }
 
 // census counts the children of the instance that serves.
-func (s *runtimeState) census(createdBefore time.Time) hold.Census {
+func (s *runtimeState) census(createdBefore time.Time) rollout.Census {
 	serving := s.serving.Load()
 	if serving == nil {
-		return hold.Census{}
+		return rollout.Census{}
 	}
 	children, parents := serving.reconciler.CountChildren(createdBefore)
-	return hold.Census{Children: children, Parents: parents}
+	return rollout.Census{Children: children, Parents: parents}
 }
 
 // storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no
 // status, keeps it in memory.
-func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record hold.Record) error {
+func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record rollout.Record) error {
 	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
 	if err != nil || !resource.HasStatus {
 		return nil
@@ -121,18 +120,18 @@ func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record h
 }
 
 // recordOf returns what a status says of the guard.
-func recordOf(stored *v1alpha1.DeletionGuardStatus) (record hold.Record) {
+func recordOf(stored *v1alpha1.DeletionGuardStatus) (record rollout.Record) {
 	if stored == nil {
 		return record
 	}
-	record.Settled, record.Edit = hold.Edit(stored.Settled), hold.Edit(stored.Edit)
+	record.Settled, record.Edit = rollout.Edit(stored.Settled), rollout.Edit(stored.Edit)
 	if stored.Since != nil {
 		record.Since = stored.Since.Time
 	}
 	if stored.Parents == nil || stored.CountedAt == nil {
 		return record
 	}
-	record.Before = &hold.Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
+	record.Before = &rollout.Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
 	for _, c := range stored.Children {
 		record.Before.Children[schema.GroupKind{Group: c.Group, Kind: c.Kind}] = int(c.Count)
 	}
@@ -140,8 +139,8 @@ func recordOf(stored *v1alpha1.DeletionGuardStatus) (record hold.Record) {
 }
 
 // statusOfGuard returns what the status says of the guard, or nil if nothing has served.
-func statusOfGuard(record hold.Record) *v1alpha1.DeletionGuardStatus {
-	if record.Edit == (hold.Edit{}) {
+func statusOfGuard(record rollout.Record) *v1alpha1.DeletionGuardStatus {
+	if record.Edit == (rollout.Edit{}) {
 		return nil
 	}
 	status := &v1alpha1.DeletionGuardStatus{Settled: v1alpha1.GuardedEdit(record.Settled), Edit: v1alpha1.GuardedEdit(record.Edit)}
@@ -189,7 +188,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 }
 
 // isApprovedEdit reports whether an edit is named by an annotation, or was let through by name.
-func (s *runtimeState) isApprovedEdit(i *instance, edit, settled hold.Edit) bool {
+func (s *runtimeState) isApprovedEdit(i *instance, edit, settled rollout.Edit) bool {
 	var sources []scripts.Object
 	if tree := i.hooks.tree; tree != nil {
 		sources = tree.Objects()
@@ -205,7 +204,7 @@ func (s *runtimeState) isApprovedEdit(i *instance, edit, settled hold.Edit) bool
 
 // guardHold returns the ID of an edit that the guard holds and that can't be taken back, and why, with the way out, or nothing.
 func (s *runtimeState) guardHold() (id, message string) {
-	if s.guard == nil || s.running == nil || s.exceededBy(s.running) != (scriptrollout.Exceeded{}) {
+	if s.guard == nil || s.running == nil || s.exceededBy(s.running) != (rollout.Exceeded{}) {
 		return "", ""
 	}
 	edit, settled, why := s.guard.Held()
@@ -218,13 +217,13 @@ func (s *runtimeState) guardHold() (id, message string) {
 }
 
 // exceededBy returns the edit of the scripts that the guard holds and that can be taken back, or nothing.
-func (s *runtimeState) exceededBy(i *instance) scriptrollout.Exceeded {
+func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 	if i == nil || i.hooks.tree == nil {
-		return scriptrollout.Exceeded{}
+		return rollout.Exceeded{}
 	}
 	edit, settled, why := s.guard.Held()
 	if why == "" || edit.SpecHash != settled.SpecHash || edit.SpecHash != i.guard.spec || edit.Revision == settled.Revision {
-		return scriptrollout.Exceeded{}
+		return rollout.Exceeded{}
 	}
-	return scriptrollout.Exceeded{Revision: edit.Revision, Before: settled.Revision, Message: why}
+	return rollout.Exceeded{Revision: edit.Revision, Before: settled.Revision, Message: why}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // TestPendingEdit checks which of Stalled and Reconciling an edit has, and what Ready is then.
@@ -21,7 +21,7 @@ func TestPendingEdit(t *testing.T) {
 	}
 	held := &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Progressing", Status: "False", Reason: "Held", Message: "m"}}}
 	rollout := func(phase v1alpha1.ScriptRolloutPhase) rolloutView {
-		return rolloutView{managed: true, next: scriptrollout.State{
+		return rolloutView{managed: true, next: rollout.State{
 			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)), StartedAt: &metav1.Time{},
 		}}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -147,11 +147,11 @@ func scriptRolloutOf(object *unstructured.Unstructured) (*v1alpha1.ScriptRollout
 	if err != nil || !found {
 		return nil, err
 	}
-	rollout := new(v1alpha1.ScriptRollout)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, rollout); err != nil {
+	spec := new(v1alpha1.ScriptRollout)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
 		return nil, fmt.Errorf("spec.scriptRollout: %w", err)
 	}
-	return rollout, scriptrollout.Validate(rollout)
+	return spec, rollout.Validate(spec)
 }
 
 // asRequested returns the definition in the form of requests. Its status is empty, and its log level, spec.scriptRollout and which

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
@@ -52,7 +52,7 @@ type runtimeState struct {
 	stableHealth    healthByParent
 	stableHealthFor string
 	// guard bounds what edits delete. It is nil before the first instance.
-	guard *hold.Guard
+	guard *rollout.Guard
 	// approver wrote the definition's annotation that approves a revision, and announced is the one with the last event about an approval.
 	approver  approver
 	announced string
@@ -114,8 +114,8 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.served, before.held = servedRevision(stored), heldRevision(stored)
-		if rollout := stored.ScriptRollout; rollout != nil && rollout.UpdatedRevision != "" {
-			before.served, before.stable = scripts.RevisionID(rollout.UpdatedRevision), before.served // It has been previewed.
+		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" {
+			before.served, before.stable = scripts.RevisionID(state.UpdatedRevision), before.served // It has been previewed.
 		}
 	}
 	before.awaitEdit = awaitsEdit(s.running, p)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -27,7 +27,7 @@ type rolloutView struct {
 	// managed is set if a rollout decides what serves. Otherwise all else is zero.
 	managed bool
 	// next is to be stored, and changed is set if more than counters differ from what is.
-	next    scriptrollout.State
+	next    rollout.State
 	changed bool
 	after   time.Duration
 	// waiting is the parent that the rollout waits for, since when and until when, or empty.
@@ -38,7 +38,7 @@ type rolloutView struct {
 	pinned  bool
 	sources string
 	// pinHeld is why the pinned revision does not serve, or nil.
-	pinHeld *scriptrollout.Exceeded
+	pinHeld *rollout.Exceeded
 	// target is the newest revision that loads and is not held by its preview, or empty.
 	target string
 	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
@@ -54,7 +54,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		driver = s.next
 	}
 	over := s.exceededBy(driver)
-	if driver == nil || !s.isManaged(driver, object) && over == (scriptrollout.Exceeded{}) {
+	if driver == nil || !s.isManaged(driver, object) && over == (rollout.Exceeded{}) {
 		return rolloutView{}
 	}
 	spec, state := s.rollout, storedRollout(object)
@@ -62,7 +62,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if a := driver.hooks.assigned.Load(); a != nil {
 		v.problem = a.problem
 	}
-	in := scriptrollout.Input{
+	in := rollout.Input{
 		Spec: spec, State: state, Unfit: driver.hooks.unfit,
 		Request: strings.TrimSpace(object.GetAnnotations()[v1alpha1.RolloutRequestAnnotation]),
 		Now:     r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
@@ -91,7 +91,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	case state.StableRevision != "" && !in.Unfit: // Nobody knows yet how parents are.
 		return v
 	}
-	result := scriptrollout.Next(in)
+	result := rollout.Next(in)
 	if over.Revision != "" && in.Pinned == over.Revision {
 		v.pinHeld = &over
 	}
@@ -121,7 +121,7 @@ func (v *rolloutView) findPin(object *unstructured.Unstructured, h *hooks, id sc
 }
 
 // waitingText returns what a rollout waits for. It does not change while the rollout waits for the same.
-func waitingText(result scriptrollout.Result) string {
+func waitingText(result rollout.Result) string {
 	if result.Waiting == "" {
 		return ""
 	}
@@ -132,25 +132,25 @@ func waitingText(result scriptrollout.Result) string {
 	return text
 }
 
-func withoutCounts(state scriptrollout.State) scriptrollout.State {
+func withoutCounts(state rollout.State) rollout.State {
 	state.Parents, state.UpdatedParents = nil, nil
 	return state
 }
 
 // rolloutParents returns how all parents are.
-func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state scriptrollout.State) []scriptrollout.Parent {
-	var all []scriptrollout.Parent
+func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state rollout.State) []rollout.Parent {
+	var all []rollout.Parent
 	i.reconciler.EachParent(func(object *unstructured.Unstructured, last parent.LastSync) {
-		p := scriptrollout.Parent{Member: memberOf(object), Name: objectName(object), Revision: last.Revision, Message: last.Message}
+		p := rollout.Parent{Member: memberOf(object), Name: objectName(object), Revision: last.Revision, Message: last.Message}
 		switch last.Result {
 		case parent.ResultSettled:
-			p.Health = scriptrollout.Well
+			p.Health = rollout.Well
 		case parent.ResultMoving:
-			p.Health = scriptrollout.Moving
+			p.Health = rollout.Moving
 		case parent.ResultUnready:
-			p.Health = scriptrollout.Unready
+			p.Health = rollout.Unready
 		case parent.ResultFailed:
-			p.Health = scriptrollout.Failing
+			p.Health = rollout.Failing
 			if last.Revision == state.UpdatedRevision && !slices.Contains(state.FailingParents, int64(p.Hash)) {
 				p.Health = r.healthOfFailing(s, i, object, state)
 			}
@@ -171,30 +171,30 @@ func objectName(object *unstructured.Unstructured) string {
 }
 
 // healthByParent is what is known of parents that fail with an edit: whether they would with the stable revision.
-type healthByParent map[types.UID]chan scriptrollout.Health
+type healthByParent map[types.UID]chan rollout.Health
 
 // healthOfFailing returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with the
 // edit: that is asked of a preview, once, in the background.
 func (r *Reconciler) healthOfFailing(
-	s *runtimeState, i *instance, object *unstructured.Unstructured, state scriptrollout.State,
-) scriptrollout.Health {
+	s *runtimeState, i *instance, object *unstructured.Unstructured, state rollout.State,
+) rollout.Health {
 	a := i.hooks.assigned.Load()
 	if r.config.Previewer == nil || a == nil {
-		return scriptrollout.Failing
+		return rollout.Failing
 	}
 	if s.stableHealthFor != state.UpdatedRevision {
 		s.stableHealth, s.stableHealthFor = healthByParent{}, state.UpdatedRevision
 	}
 	answer, asked := s.stableHealth[object.GetUID()]
 	if !asked {
-		answer = make(chan scriptrollout.Health, 1)
+		answer = make(chan rollout.Health, 1)
 		if s.stableHealth == nil {
 			s.stableHealth = healthByParent{}
 		}
 		s.stableHealth[object.GetUID()] = answer
 		stable, err := i.hooks.tree.Revision(scripts.RevisionID(state.StableRevision))
 		if err != nil {
-			answer <- scriptrollout.Failing
+			answer <- rollout.Failing
 		} else {
 			go r.askStable(i, object, stable, answer)
 		}
@@ -204,13 +204,13 @@ func (r *Reconciler) healthOfFailing(
 		answer <- health
 		return health
 	default:
-		return scriptrollout.Moving
+		return rollout.Moving
 	}
 }
 
 // askStable answers how a parent is that fails with the edit.
-func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, stable *scripts.Revision, answer chan<- scriptrollout.Health) {
-	health := scriptrollout.Failing
+func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, stable *scripts.Revision, answer chan<- rollout.Health) {
+	health := rollout.Failing
 	defer func() {
 		answer <- health
 		i.changed()
@@ -221,7 +221,7 @@ func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, s
 		Plan: i.plan, Scripts: i.hooks.previewable(i.plan, stable), Revision: stable.ID, ProgramsOf: i.hooks.scriptsBeside(stable),
 		Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) }, TrustDomain: stable.TrustDomain(),
 	}) {
-		health = scriptrollout.Well
+		health = rollout.Well
 	}
 }
 
@@ -377,7 +377,7 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 }
 
 // requestCommands returns how something is asked for in the present step.
-func requestCommands(definition *unstructured.Unstructured, state *scriptrollout.State, action string) string {
+func requestCommands(definition *unstructured.Unstructured, state *rollout.State, action string) string {
 	kind, name := strings.ToLower(definition.GetKind()), definition.GetName()
 	return fmt.Sprintf("libretto rollout %s %s/%s, or kubectl annotate --overwrite %[2]s %[3]s %[4]s=%[5]q",
 		action, kind, name, v1alpha1.RolloutRequestAnnotation, state.Request(action))

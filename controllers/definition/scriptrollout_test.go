@@ -12,7 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -32,7 +32,7 @@ func TestApprovalsInStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := statusView{problems: scripts.State{Approved: scripts.RevisionID(c.preview), Loaded: "B"}}
-			view.rollout = rolloutView{managed: c.managed, next: scriptrollout.State{StableRevision: "A", ApprovedRevision: c.decide}}
+			view.rollout = rolloutView{managed: c.managed, next: rollout.State{StableRevision: "A", ApprovedRevision: c.decide}}
 			stored := &v1alpha1.ScriptRolloutStatus{StableRevision: "A", ApprovedRevision: c.stored}
 			got := view.rollout.merge(scriptRolloutStatus(stored, view), "")
 			if got == nil || got.ApprovedRevision != c.want {
@@ -61,11 +61,11 @@ func TestWaitingStep(t *testing.T) {
 		{"the same goes on", 6 * time.Second, "Thing d/b: its children have just been written", 0},
 		{"and on", 7 * time.Second, "Thing d/b: its children have just been written", 0},
 	} {
-		result := scriptrollout.Result{Waiting: step.waiting, Since: begin, Deadline: begin.Add(10 * time.Minute)}
+		result := rollout.Result{Waiting: step.waiting, Since: begin, Deadline: begin.Add(10 * time.Minute)}
 		view := ready(metav1.ConditionTrue, "Running")
 		view.parents = parentStatus{summary: &parent.Summary{}}
 		view.rollout = rolloutView{
-			managed: true, waiting: waitingText(result), next: scriptrollout.State{
+			managed: true, waiting: waitingText(result), next: rollout.State{
 				Phase: v1alpha1.ScriptsProgressing, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)),
 			},
 		}
@@ -94,13 +94,13 @@ func TestWaitingStep(t *testing.T) {
 // TestRolloutCondition checks what is said of edits that wait for someone, and of a text that waits behind another one.
 func TestRolloutCondition(t *testing.T) {
 	began := metav1.Unix(60, 0)
-	state := func(phase v1alpha1.ScriptRolloutPhase, message string) scriptrollout.State {
-		return scriptrollout.State{
+	state := func(phase v1alpha1.ScriptRolloutPhase, message string) rollout.State {
+		return rollout.State{
 			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(3)), StartedAt: &began, Message: message,
 		}
 	}
 	for name, c := range map[string]struct {
-		next   scriptrollout.State
+		next   rollout.State
 		target string
 		want   string
 	}{
@@ -108,7 +108,7 @@ func TestRolloutCondition(t *testing.T) {
 		"paused, and a third text waits":    {state(v1alpha1.ScriptsPaused, ""), "C", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3; revision C, which the scripts hold by now, waits"},
 		"paused, and the text is the first": {state(v1alpha1.ScriptsPaused, ""), "A", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3"},
 		"paused before": {
-			scriptrollout.State{Phase: v1alpha1.ScriptsPaused, StableRevision: "A"}, "C",
+			rollout.State{Phase: v1alpha1.ScriptsPaused, StableRevision: "A"}, "C",
 			"True Paused spec.scriptRollout.paused keeps every parent at its revision: A; revision C, which the scripts hold by now, waits",
 		},
 		"no parent has the labels": {

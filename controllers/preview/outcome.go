@@ -12,9 +12,9 @@ import (
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -42,8 +42,8 @@ type Action string
 
 // The actions, in the order in which they are told.
 const (
-	Delete          = Action(hold.Delete)
-	Recreate        = Action(hold.Recreate)
+	Delete          = Action(rollout.Delete)
+	Recreate        = Action(rollout.Recreate)
 	Release  Action = "release"
 	Adopt    Action = "adopt"
 	Update   Action = "update"
@@ -71,13 +71,13 @@ type Change struct {
 }
 
 // EffectsOf returns what counts of outcomes when it is decided whether an edit is held.
-func EffectsOf(outcomes ...*Outcome) []hold.Effect {
-	effects := make([]hold.Effect, 0, len(outcomes))
+func EffectsOf(outcomes ...*Outcome) []rollout.Effect {
+	effects := make([]rollout.Effect, 0, len(outcomes))
 	for _, o := range outcomes {
-		e := hold.Effect{Parent: o.Parent, Err: o.Err, Destroyed: map[apply.Key]hold.Action{}}
+		e := rollout.Effect{Parent: o.Parent, Err: o.Err, Destroyed: map[apply.Key]rollout.Action{}}
 		for _, change := range o.Changes {
 			if change.Action.Destroys() {
-				e.Destroyed[change.Key] = hold.Action(change.Action)
+				e.Destroyed[change.Key] = rollout.Action(change.Action)
 			}
 		}
 		effects = append(effects, e)

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -17,9 +17,9 @@ import (
 
 // Why calls are not made.
 const (
-	errTime    hold.UnmadeError = "the preview takes too long"
-	errWebhook hold.UnmadeError = "a webhook answers, which previews call only with sideEffects: None"
-	errRefused hold.UnmadeError = "the server asked to be called later"
+	errTime    rollout.UnmadeError = "the preview takes too long"
+	errWebhook rollout.UnmadeError = "a webhook answers, which previews call only with sideEffects: None"
+	errRefused rollout.UnmadeError = "the server asked to be called later"
 )
 
 // calls are those of one pass over some parents.
@@ -84,16 +84,16 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	defer func() { <-b.calls.turn }()
 	switch {
 	case b.calls.late:
-		return engines.Response{}, unmade(hold.ErrLate)
+		return engines.Response{}, unmade(rollout.ErrLate)
 	case time.Now().After(b.calls.until):
 		return engines.Response{}, unmade(errTime)
 	case b.calls.bytes > maxBytes:
-		return engines.Response{}, unmade(hold.UnmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
+		return engines.Response{}, unmade(rollout.UnmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
 	}
 	call.Background = true
 	response, err := b.run(ctx, call, timeout)
 	b.calls.bytes += jsonvalue.Size(response.Body, maxBytes)
-	b.calls.late = b.calls.late || hold.IsLate(err)
+	b.calls.late = b.calls.late || rollout.IsLate(err)
 	var e *engines.Error
 	if response.Remote && errors.As(err, &e) && e.RetryAfter > 0 {
 		return response, unmade(errRefused)
@@ -127,6 +127,6 @@ func (uncalled) Run(context.Context, engines.Call) (engines.Response, error) {
 }
 
 // unmade returns the error of a call that is not made.
-func unmade(why hold.UnmadeError) error {
+func unmade(why rollout.UnmadeError) error {
 	return &engines.Error{Kind: engines.Failed, Message: why.Error(), Err: why}
 }

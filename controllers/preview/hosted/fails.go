@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // Fails reports whether a parent fails with the scripts. It returns false if that can't be told.
@@ -21,7 +21,7 @@ func (p *Previewer) Fails(ctx context.Context, subject definition.PreviewSubject
 		return false
 	}
 	for _, o := range outcomes {
-		if o.Err != nil && !hold.IsUnknown(o.Err) {
+		if o.Err != nil && !rollout.IsUnknown(o.Err) {
 			return true
 		}
 	}

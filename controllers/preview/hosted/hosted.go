@@ -16,9 +16,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -38,7 +38,7 @@ const (
 	// maxLate is how many parents are told with calls that take too long. No more are made then.
 	maxLate = 3
 	// batchSize is the size of the sample, and how many of all parents are previewed in one go.
-	batchSize = hold.SampleSize
+	batchSize = rollout.SampleSize
 )
 
 // Previewer previews edits of scripts. It is a definition.Previewer.
@@ -57,14 +57,14 @@ func New(namespace string, schemas *openapi.Source) *Previewer {
 // Preview makes one pass over each parent of a sample, or over all parents if there are limits for them, with the new scripts. If these
 // would do harm, a second one with those that serve tells which of it is theirs.
 func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubject) scripts.Preview {
-	rule, most := hold.RuleOf(subject.Limits), sampleTime
+	rule, most := rollout.RuleOf(subject.Limits), sampleTime
 	if limits := subject.Limits; limits != nil {
 		if *limits == (v1alpha1.ScriptPreview{}) {
 			return scripts.Preview{Summary: scripts.NoLimitSummary}
 		}
 		most = allTime
 	}
-	r := &run{Previewer: p, PreviewSubject: subject, rule: rule, findings: hold.NewFindings()}
+	r := &run{Previewer: p, PreviewSubject: subject, rule: rule, findings: rollout.NewFindings()}
 	for first := true; ; first = false {
 		more, err := r.next(ctx, first, most)
 		switch {
@@ -102,9 +102,9 @@ func (r *run) result() scripts.Preview {
 type run struct {
 	*Previewer
 	definition.PreviewSubject
-	rule     hold.Rule
+	rule     rollout.Rule
 	sampler  *parent.Sampler
-	findings *hold.Findings
+	findings *rollout.Findings
 	// until is when no more calls of the new text are made.
 	until time.Time
 }
@@ -143,7 +143,7 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 	case !r.rule.WantsAll(), r.sampler.Left() == 0, r.rule.IsDecided(f):
 		return false, nil
 	case f.Late >= maxLate:
-		f.AddUnmade(r.sampler.Left(), hold.ErrLate)
+		f.AddUnmade(r.sampler.Left(), rollout.ErrLate)
 		return false, nil
 	case time.Now().After(r.until):
 		f.AddUnmade(r.sampler.Left(), errTime)
@@ -153,15 +153,15 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 }
 
 // preview previews parents with the new scripts, and those that it would harm with the ones that serve.
-func (r *run) preview(ctx context.Context, sample *parent.Sample) (*hold.Batch, error) {
+func (r *run) preview(ctx context.Context, sample *parent.Sample) (*rollout.Batch, error) {
 	if r.Alone && len(sample.Children) == 0 {
-		return hold.NewBatch(sample.Parents, nil, nil), nil // Nothing can be lost.
+		return rollout.NewBatch(sample.Parents, nil, nil), nil // Nothing can be lost.
 	}
 	outcomes, err := r.outcomes(ctx, sample)
 	if err != nil {
 		return nil, err
 	}
-	b := hold.NewBatch(sample.Parents, sample.Children, preview.EffectsOf(outcomes...))
+	b := rollout.NewBatch(sample.Parents, sample.Children, preview.EffectsOf(outcomes...))
 	if r.Alone {
 		b.WithoutBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
 	}
@@ -194,9 +194,9 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 	var late, unmade []*unstructured.Unstructured
 	for _, object := range sample.Parents {
 		switch err := outcomes[at[apply.KeyOf(object)]].Err; {
-		case errors.Is(err, hold.ErrLate):
+		case errors.Is(err, rollout.ErrLate):
 			unmade = append(unmade, object)
-		case hold.IsLate(err):
+		case rollout.IsLate(err):
 			late = append(late, object)
 		}
 	}
@@ -205,7 +205,7 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 	}
 	again, err := r.newPass(ctx, sample, time.Now().Add(sampleTime)).inTurn(ctx, append(unmade, late...))
 	for _, o := range again {
-		if i := at[o.Parent]; !hold.IsLate(outcomes[i].Err) || !hold.IsUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
+		if i := at[o.Parent]; !rollout.IsLate(outcomes[i].Err) || !rollout.IsUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
 			outcomes[i] = o // A call that is not made again, for what it has cost, says nothing new.
 		}
 	}
@@ -226,11 +226,11 @@ func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
 func unknownUnless(cached bool, err error, what string) error {
 	switch {
 	case errors.Is(err, parent.ErrTooMuch):
-		return hold.UnmadeError(err.Error())
+		return rollout.UnmadeError(err.Error())
 	case errors.Is(err, parent.ErrNotCached):
-		return fmt.Errorf("%w: %w", hold.ErrUnknown, err)
+		return fmt.Errorf("%w: %w", rollout.ErrUnknown, err)
 	case err == nil && !cached:
-		return fmt.Errorf("%w: %s are in no cache", hold.ErrUnknown, what)
+		return fmt.Errorf("%w: %s are in no cache", rollout.ErrUnknown, what)
 	}
 	return err
 }

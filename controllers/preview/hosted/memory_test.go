@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // TestMemoryOfAllParents previews an edit of all parents: nothing is left of a batch but counts. LIBRETTO_PREVIEW_PARENTS sets another number of
@@ -21,7 +21,7 @@ func TestMemoryOfAllParents(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), parents, nil)
 	subject := s.subject(making("2", three))
 	subject.Limits = &v1alpha1.ScriptPreview{MaxDeletedChildren: limit("10%"), MaxFailingParents: limit("0")}
-	r := &run{Previewer: New("libretto", nil), PreviewSubject: subject, rule: hold.RuleOf(subject.Limits), findings: hold.NewFindings()}
+	r := &run{Previewer: New("libretto", nil), PreviewSubject: subject, rule: rollout.RuleOf(subject.Limits), findings: rollout.NewFindings()}
 	most := int64(parents)*100 + 4<<20
 	before, left := heap(), int64(0)
 	began := time.Now()

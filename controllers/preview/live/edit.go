@@ -17,8 +17,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -64,21 +64,21 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		s.edit.generation = d.GetGeneration() + 1
 	}
 	defer c.setOthers(s, d, in)
-	switch rollout := spec.ScriptRollout; {
-	case rollout != nil && rollout.Revision != "" && !isID(s.Revision, rollout.Revision):
+	switch set := spec.ScriptRollout; {
+	case set != nil && set.Revision != "" && !isID(s.Revision, set.Revision):
 		s.edit.settled, s.edit.pinned = "spec.scriptRollout.revision pins another one, so that it does not begin", true
 		return
-	case s.isApproved(rollout):
+	case s.isApproved(set):
 		s.edit.settled = scripts.ApprovedSummary
 		return
-	case rollout != nil && rollout.Preview != nil && *rollout.Preview == (v1alpha1.ScriptPreview{}):
+	case set != nil && set.Preview != nil && *set.Preview == (v1alpha1.ScriptPreview{}):
 		s.edit.settled = scripts.NoLimitSummary
 		return
-	case rollout != nil:
-		s.edit.limits = rollout.Preview
+	case set != nil:
+		s.edit.limits = set.Preview
 	}
 	s.edit.serving = c.servingSubject(ctx, d, id, in)
-	if rollout := spec.ScriptRollout; rollout != nil && len(rollout.Steps) > 0 && before.Plan != nil {
+	if set := spec.ScriptRollout; set != nil && len(set.Steps) > 0 && before.Plan != nil {
 		s.edit.otherHooks = s.Plan.OtherHooks(before.Plan)
 	}
 }
@@ -166,11 +166,11 @@ func (c *Config) servingSubject(ctx context.Context, d *unstructured.Unstructure
 }
 
 // isApproved reports whether the definition, its status or a ConfigMap names the scripts as approved.
-func (s *Subject) isApproved(rollout *v1alpha1.ScriptRollout) bool {
+func (s *Subject) isApproved(set *v1alpha1.ScriptRollout) bool {
 	approved, _, _ := unstructured.NestedString(s.Definition.Object, "status", "scriptRollout", "approvedRevision")
 	named := []string{approved}
 	objects := []*unstructured.Unstructured{s.Definition}
-	if rollout.CountsConfigMaps() {
+	if set.CountsConfigMaps() {
 		objects = append(objects, s.Sources()...)
 	}
 	for _, object := range objects {
@@ -182,10 +182,10 @@ func (s *Subject) isApproved(rollout *v1alpha1.ScriptRollout) bool {
 // sample gathers by what a host decides whether it holds an edit. A nil one gathers nothing.
 type sample struct {
 	*Subject
-	rule     hold.Rule
+	rule     rollout.Rule
 	partial  bool
-	findings *hold.Findings // of all parents, if there are limits
-	members  []sampled      // otherwise those with the lowest hashes, the lowest first
+	findings *rollout.Findings // of all parents, if there are limits
+	members  []sampled         // otherwise those with the lowest hashes, the lowest first
 	total    int
 	release  released
 }
@@ -194,8 +194,8 @@ type sample struct {
 type sampled struct {
 	hash     uint64
 	object   *unstructured.Unstructured // kind and metadata
-	children hold.Children
-	batch    *hold.Batch
+	children rollout.Children
+	batch    *rollout.Batch
 }
 
 // newSample returns a sample, or nil if a host previews nothing.
@@ -204,7 +204,7 @@ func (s *Subject) newSample(q Query) *sample {
 		return nil
 	}
 	return &sample{
-		Subject: s, rule: hold.RuleOf(s.edit.limits), findings: hold.NewFindings(),
+		Subject: s, rule: rollout.RuleOf(s.edit.limits), findings: rollout.NewFindings(),
 		partial: q.Namespace != "" || q.Selector != nil || q.MaxParents > 0,
 	}
 }
@@ -214,7 +214,7 @@ func (a *sample) membersOf(b Batch) []sampled {
 	if a == nil {
 		return nil
 	}
-	children := hold.Children{}
+	children := rollout.Children{}
 	for _, object := range b.Objects {
 		owner := metav1.GetControllerOfNoCopy(object)
 		kind := object.GroupVersionKind().GroupKind()
@@ -232,7 +232,7 @@ func (a *sample) membersOf(b Batch) []sampled {
 			"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"],
 		}}).DeepCopy()
 		all = append(all, sampled{
-			hash: parent.SampleHash(object.GetUID()), object: slim, children: hold.Children{object.GetUID(): children[object.GetUID()]},
+			hash: parent.SampleHash(object.GetUID()), object: slim, children: rollout.Children{object.GetUID(): children[object.GetUID()]},
 		})
 	}
 	return all
@@ -246,14 +246,14 @@ func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes [
 	a.total += len(members)
 	for i := range members {
 		m := &members[i]
-		m.batch = hold.NewBatch([]*unstructured.Unstructured{m.object}, m.children, preview.EffectsOf(outcomes[i].AfterFirst))
+		m.batch = rollout.NewBatch([]*unstructured.Unstructured{m.object}, m.children, preview.EffectsOf(outcomes[i].AfterFirst))
 	}
 	if !a.rule.WantsAll() {
 		all := append(a.members, members...)
 		slices.SortFunc(all, func(x, y sampled) int {
 			return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.object.GetUID(), y.object.GetUID()))
 		})
-		a.members = all[:min(len(all), hold.SampleSize)]
+		a.members = all[:min(len(all), rollout.SampleSize)]
 		last := a.members[len(a.members)-1].hash
 		members = slices.DeleteFunc(members, func(m sampled) bool { return m.hash > last })
 	}
@@ -275,7 +275,7 @@ func (a *sample) subtract(ctx context.Context, b Batch, members []sampled) error
 		return nil
 	}
 	hadParent := func(object *unstructured.Unstructured) bool { return serving.ruleOf(object) >= 0 }
-	affected := map[string]*hold.Batch{}
+	affected := map[string]*rollout.Batch{}
 	for _, m := range members {
 		for _, object := range m.batch.Affected(hadParent) {
 			affected[string(object.GetUID())] = m.batch
@@ -293,7 +293,7 @@ func (a *sample) subtract(ctx context.Context, b Batch, members []sampled) error
 		Base: serving.base(a.Base), Objects: again.Objects, Programs: serving.Programs, Scripts: serving.scripts(ctx),
 		Existing: again.Existing, Related: serving.related.Select, Passes: 1, OnlyDestroyed: true, Now: time.Now(),
 	}
-	var batches []*hold.Batch
+	var batches []*rollout.Batch
 	for _, object := range again.Parents {
 		if batch := affected[string(object.GetUID())]; batch != nil {
 			in.Parents, batches = append(in.Parents, object), append(batches, batch)
@@ -329,11 +329,11 @@ func (s *Subject) base(other *stage.Base) *stage.Base {
 }
 
 // verdict returns what a host would make of the edit.
-func (s *Subject) verdict(a *sample) hold.Verdict {
+func (s *Subject) verdict(a *sample) rollout.Verdict {
 	if s.edit == nil {
-		return hold.Verdict{}
+		return rollout.Verdict{}
 	}
-	v := hold.Verdict{Dropped: s.edit.dropped}
+	v := rollout.Verdict{Dropped: s.edit.dropped}
 	if !s.edit.previewed {
 		return v
 	}

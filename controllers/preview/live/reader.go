@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/objectjson"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -150,7 +150,7 @@ type ForbiddenError struct {
 }
 
 // Is reports whether the target is that nothing is known.
-func (e *ForbiddenError) Is(target error) bool { return target == hold.ErrUnknown }
+func (e *ForbiddenError) Is(target error) bool { return target == rollout.ErrUnknown }
 
 // Error names the rule that is missing.
 func (e *ForbiddenError) Error() string {

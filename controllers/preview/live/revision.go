@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -43,20 +43,19 @@ func served(d, object *unstructured.Unstructured) (id, why string, err error) {
 	if err := errors.Join(fieldsOf(d, "status", &status), fieldsOf(d, "spec", &spec)); err != nil {
 		return "", "", err
 	}
-	rollout := spec.ScriptRollout
 	id = status.ScriptRevisionHash
 	if scripts.RevisionID(id).Short() != status.ScriptRevision {
 		id = status.ScriptRevision // That of an earlier version has no more.
 	}
 	state := status.ScriptRollout
-	if state == nil || state.StableRevision == "" || !scriptrollout.IsManaged(rollout, state) {
+	if state == nil || state.StableRevision == "" || !rollout.IsManaged(spec.ScriptRollout, state) {
 		return id, "", nil
 	}
-	assignment := scriptrollout.AssignmentOf(rollout, state)
+	assignment := rollout.AssignmentOf(spec.ScriptRollout, state)
 	id = assignment.Stable
 	switch {
 	case assignment.Updated == "":
-		if rollout != nil && rollout.Revision != "" {
+		if spec.ScriptRollout != nil && spec.ScriptRollout.Revision != "" {
 			why = "spec.scriptRollout.revision pins it"
 		}
 		return id, why, nil
@@ -64,7 +63,7 @@ func served(d, object *unstructured.Unstructured) (id, why string, err error) {
 		return id, "", nil
 	}
 	step := fmt.Sprintf("step %d of %d of the rollout", ptr.Deref(state.Step, 1), ptr.Deref(state.Steps, 1))
-	member := scriptrollout.Member{Hash: scriptrollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
+	member := rollout.Member{Hash: rollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
 	if assignment.HasUpdated(member) {
 		return assignment.Updated, step + " has the parent", nil
 	}

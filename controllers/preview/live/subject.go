@@ -23,10 +23,10 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -302,7 +302,7 @@ func (s *Subject) scripts(ctx context.Context) *preview.Scripts {
 }
 
 // Preview calls each for what would become of each parent, and returns what a host would make of the edit.
-func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) (hold.Verdict, error) {
+func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) (rollout.Verdict, error) {
 	q.Plan = s.Plan
 	sample := s.newSample(q)
 	err := s.reader.Batches(ctx, q, func(b Batch) error {

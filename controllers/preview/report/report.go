@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // Report is what a definition would do with all its parents. It takes memory for the names of what changes and for one
@@ -20,7 +20,7 @@ type Report struct {
 	// Err is why nothing more is known, or nil.
 	Err error
 	// Edit is what a host would make of the edit.
-	Edit hold.Verdict
+	Edit rollout.Verdict
 	// Parents is how many there are, and Classes by what is worst of what becomes of each.
 	Parents int
 	Classes map[Class]int
@@ -35,7 +35,7 @@ type Report struct {
 }
 
 // editLines returns what a host would make of the edit: why it would be held, and what else is to be said.
-func editLines(e hold.Verdict) (held, others []string) {
+func editLines(e rollout.Verdict) (held, others []string) {
 	switch {
 	case e.Held != "":
 		held = append(held, fmt.Sprintf("! a host would hold this edit, unless it runs with --script-preview=false: %s (%s)", e.Held, e.Basis),

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/hold"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/printable"
 )
 
@@ -167,7 +167,7 @@ type document struct {
 	Changes  []changeDocument  `json:"changes"`
 	Failures []failureDocument `json:"failures"`
 	// Edit is what a host would make of the edit.
-	Edit hold.Verdict `json:"edit,omitzero"`
+	Edit rollout.Verdict `json:"edit,omitzero"`
 	// Waiting are what hooks wait for: the children of these parents stay as they are.
 	Waiting []failureDocument `json:"waiting,omitempty"`
 }

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/scriptrollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-func hashOf(uid string) uint32 { return scriptrollout.HashOf(types.UID(uid)) }
+func hashOf(uid string) uint32 { return rollout.HashOf(types.UID(uid)) }
 
 // TestKill kills the host at each state of rollouts of 40 parents over four steps: the end is the same, and no child is ever made by a third text.
 // LIBRETTO_HOSTILE=long does so ten times each.

@@ -1,4 +1,4 @@
-package scriptrollout
+package rollout
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package hold
+package rollout
 
 // Verdict is what a host would make of an edit before it takes over, for commands.
 type Verdict struct {

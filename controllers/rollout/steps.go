@@ -1,6 +1,4 @@
-// Package scriptrollout decides how an edit of scripts reaches the parents of a definition: which parents have it, and what comes next.
-// It is pure: the state is in the status of the definition, and is acted on once it is stored there.
-package scriptrollout
+package rollout
 
 import (
 	"fmt"

@@ -1,6 +1,4 @@
-// Package hold decides which edits of scripts are held because of what they would do. A host goes by it, and the commands that tell what a
-// host will do.
-package hold
+package rollout
 
 import (
 	"cmp"
