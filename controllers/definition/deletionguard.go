@@ -70,7 +70,7 @@ func (g guarded) MayDelete(ctx context.Context, revision string, of, child apply
 	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Loss{Parent: of, Child: child, Action: action})
 }
 
-// IsSettled reports whether what a revision deletes is not bounded.
+// IsSettled reports whether what a parent has asked for is not the fault of a revision.
 func (g guarded) IsSettled(revision string) bool { return g.Guard.IsSettled(g.edit(revision)) }
 
 func (g guarded) edit(revision string) rollout.Edit {
@@ -84,10 +84,15 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 		kind, name := s.object.GetKind(), s.object.GetName()
 		s.guard = rollout.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
 			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
-			s.limits.Load, changed)
+			s.guardLimits, changed)
 	}
 	hash, err := p.specHash()
 	return guarded{s.guard, hash}, err
+}
+
+// guardLimits returns what bounds deletions.
+func (s *runtimeState) guardLimits() rollout.Limits {
+	return rollout.Limits{Edit: s.limits.Load(), Always: s.deletionLimits.Load()}
 }
 
 // census counts the children of the instance that serves.
@@ -177,29 +182,30 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 			s.guard.Replace(edit, i.guard.edit(string(pinned.ID)))
 		}
 	}
-	if held, settled, why := s.guard.Held(); s.isApprovedEdit(i, held, settled) {
-		if s.guard.Approve(held); why != "" {
+	if hold := s.guard.Held(); s.isApproved(i, hold) {
+		if s.guard.Approve(hold.Edit); hold.Message != "" {
 			i.reconciler.Resync(i.queue, r.config.ReloadSpread)
 		}
-	} else if s.isApprovedEdit(i, edit, settled) {
+	} else if edit != hold.Settled && s.isApproved(i, rollout.Hold{ID: edit.ID(hold.Settled), Edit: edit, Settled: hold.Settled}) {
 		s.guard.Approve(edit)
 	}
 	s.guard.Serve(edit, complete)
 }
 
-// isApprovedEdit reports whether an edit is named by an annotation, or was let through by name.
-func (s *runtimeState) isApprovedEdit(i *instance, edit, settled rollout.Edit) bool {
+// isApproved reports whether what is held is named by an annotation, or was let through by name.
+func (s *runtimeState) isApproved(i *instance, hold rollout.Hold) bool {
 	var sources []scripts.Object
-	if tree := i.hooks.tree; tree != nil {
+	tree := i.hooks.tree
+	if tree != nil {
 		sources = tree.Objects()
-		if state := tree.State(); state.Approved != "" && string(state.Approved) == edit.Revision && edit.SpecHash == i.guard.spec {
-			return true
-		}
 	}
-	if edit == i.guard.edit("") && i.hooks.webhookPreview.isApproved() {
+	switch of := hold.Edit; {
+	case !hold.IsOfEdit():
+	case tree != nil && of == i.guard.edit(string(tree.State().Approved)) && of.Revision != "",
+		of == i.guard.edit("") && i.hooks.webhookPreview.isApproved():
 		return true
 	}
-	return approvalOf(s.approvals(sources), scripts.RevisionID(edit.ID(settled))) != nil
+	return approvalOf(s.approvals(sources), scripts.RevisionID(hold.ID)) != nil
 }
 
 // guardHold returns the ID of an edit that the guard holds and that can't be taken back, and why, with the way out, or nothing.
@@ -207,13 +213,18 @@ func (s *runtimeState) guardHold() (id, message string) {
 	if s.guard == nil || s.running == nil || s.exceededBy(s.running) != (rollout.Exceeded{}) {
 		return "", ""
 	}
-	edit, settled, why := s.guard.Held()
-	if why == "" || edit.SpecHash != s.running.guard.spec || edit.Revision != "" && edit.Revision != string(s.running.hooks.revision()) {
+	hold := s.guard.Held()
+	of, approve := hold.Edit, approveCommands(s.object, hold.ID[:16], "")
+	switch {
+	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.revision()):
 		return "", ""
+	case hold.IsOfEdit():
+		message = fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s", hold.ID[:16], hold.Message, approve)
+	default:
+		message = fmt.Sprintf("deletions that no edit and no parent has asked for are held: %s\nmend what the hooks were given, or let them through: %s",
+			hold.Message, approve)
 	}
-	id = edit.ID(settled)
-	return id, fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s",
-		id[:16], why, approveCommands(s.object, id[:16], ""))
+	return hold.ID, message
 }
 
 // exceededBy returns the edit of the scripts that the guard holds and that can be taken back, or nothing.
@@ -221,9 +232,10 @@ func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 	if i == nil || i.hooks.tree == nil {
 		return rollout.Exceeded{}
 	}
-	edit, settled, why := s.guard.Held()
-	if why == "" || edit.SpecHash != settled.SpecHash || edit.SpecHash != i.guard.spec || edit.Revision == settled.Revision {
+	hold := s.guard.Held()
+	over, before := hold.Edit, hold.Settled
+	if hold.Message == "" || over.SpecHash != before.SpecHash || over.SpecHash != i.guard.spec || over.Revision == before.Revision {
 		return rollout.Exceeded{}
 	}
-	return rollout.Exceeded{Revision: edit.Revision, Before: settled.Revision, Message: why}
+	return rollout.Exceeded{Revision: over.Revision, Before: before.Revision, Message: hold.Message}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -181,17 +180,16 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	}
 }
 
-// previewLimits returns the limits that a definition sets to edits of its scripts, or nil.
-func previewLimits(object *unstructured.Unstructured) *v1alpha1.ScriptPreview {
-	rollout, _, err := unstructured.NestedMap(object.Object, "spec", "scriptRollout")
-	if err != nil || rollout == nil {
-		return nil
-	}
-	var set v1alpha1.ScriptRollout
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rollout, &set); err != nil {
-		return nil // The schema lets no such spec in.
-	}
-	return set.Preview
+// setLimits notes the limits that a definition sets. The schema lets none in that can't be read.
+func (s *runtimeState) setLimits(object *unstructured.Unstructured) {
+	set, _ := decode[struct {
+		Spec struct {
+			ScriptRollout v1alpha1.ScriptRollout  `json:"scriptRollout"`
+			DeletionGuard *v1alpha1.DeletionGuard `json:"deletionGuard"`
+		} `json:"spec"`
+	}](object)
+	s.limits.Store(set.Spec.ScriptRollout.Preview)
+	s.deletionLimits.Store(set.Spec.DeletionGuard)
 }
 
 // limitsText returns a text that is another one for other limits.

@@ -28,7 +28,9 @@ func TestPreviewLimits(t *testing.T) {
 			"10% <nil> 0",
 		},
 	} {
-		got := limitsText(previewLimits(&unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}))
+		var s runtimeState
+		s.setLimits(&unstructured.Unstructured{Object: map[string]any{"spec": c.spec}})
+		got := limitsText(s.limits.Load())
 		if got != c.want {
 			t.Errorf("%s: %s: %q, want %q", name, c.reason, got, c.want)
 		}

@@ -39,8 +39,9 @@ type runtimeState struct {
 	status *v1alpha1.DefinitionStatus
 	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
-	// limits are those of the newest spec for previews. Any goroutine may read them.
-	limits atomic.Pointer[v1alpha1.ScriptPreview]
+	// limits are those of the newest spec for edits, and deletionLimits those that hold without one. Any goroutine may read them.
+	limits         atomic.Pointer[v1alpha1.ScriptPreview]
+	deletionLimits atomic.Pointer[v1alpha1.DeletionGuard]
 	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to change.
 	rollout         *v1alpha1.ScriptRollout
 	rolloutEditedAt time.Time

@@ -64,6 +64,8 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 			values = append(values, "serves", v.problems.Loaded.Short())
 		}
 		log.Error(nil, message, values...)
+	case now.held != "" && now.held != before.held && v.guardHold != "":
+		log.Error(nil, "children are not deleted", "serves", now.revision.Short(), "reason", now.held)
 	case now.held != "" && now.held != before.held:
 		log.Error(nil, "scripts are held because of what they would do", "revision", v.problems.Desired.Short(), "serves", now.revision.Short(),
 			"reason", v.problems.Held)

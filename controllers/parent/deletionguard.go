@@ -20,7 +20,9 @@ import (
 type DeletionGuard interface {
 	// MayDelete returns why a pass with a revision of the scripts must not delete a child of parent, or recreate it, or nil.
 	MayDelete(ctx context.Context, revision string, parent, child apply.Key, recreate bool) error
-	// IsSettled reports whether what a revision deletes is not bounded.
+	// Synced notes that a pass of a parent has succeeded, or that the parent is gone.
+	Synced(parent apply.Key)
+	// IsSettled reports whether what a parent has asked for is not the fault of a revision.
 	IsSettled(revision string) bool
 }
 
@@ -44,7 +46,7 @@ func (p *pass) guardDeletion(ctx context.Context, child apply.Key, recreate bool
 	if p.config.Guard == nil || p.requests.isChanged(p.key, p.observed.Parent) {
 		return nil
 	}
-	err := p.config.Guard.MayDelete(ctx, p.programs.Revision, apply.KeyOf(p.parent), child, recreate)
+	err := p.config.Guard.MayDelete(ctx, p.programs.Revision, p.key, child, recreate)
 	if err == nil {
 		return nil
 	}
@@ -118,7 +120,10 @@ func (r *requests) forget(key controller.Key) {
 
 // noteRequest notes what the parent asked for.
 func (p *pass) noteRequest() {
-	if p.config.Guard != nil && !p.idle {
+	if p.config.Guard == nil {
+		return
+	}
+	if p.config.Guard.Synced(p.key); !p.idle {
 		p.requests.note(p.key, p.observed.Parent, p.config.Guard.IsSettled(p.programs.Revision))
 	}
 }

@@ -333,7 +333,9 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.waits.forget(key)
 	r.problems.forget(key)
 	r.lastSyncs.forget(key)
-	r.requests.forget(key)
+	if r.requests.forget(key); r.config.Guard != nil {
+		r.config.Guard.Synced(key)
+	}
 	if known, outdated := r.states.forget(key), r.outdated.forget(key); known || outdated {
 		r.config.Changed()
 	}

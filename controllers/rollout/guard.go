@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +32,11 @@ func (e Edit) ID(served Edit) string {
 	if e.Revision != "" && e.SpecHash == served.SpecHash {
 		return e.Revision
 	}
-	sum := sha256.Sum256([]byte(e.SpecHash + "/" + e.Revision))
+	return hashOf(e.SpecHash, e.Revision)
+}
+
+func hashOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "/")))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -51,6 +57,27 @@ type Record struct {
 	Before *Census
 }
 
+// Limits bound what is deleted and recreated.
+type Limits struct {
+	// Edit are those of the definition for edits. Nil means the rule for a sample.
+	Edit *v1alpha1.ScriptPreview
+	// Always are those within SettleTime if nothing was edited. Nil is no limit.
+	Always *v1alpha1.DeletionGuard
+}
+
+// Hold is what a Guard keeps from being deleted.
+type Hold struct {
+	// ID is what an approval names, in 64 hexadecimal digits.
+	ID string
+	// Edit is held, and Settled served before it. They are equal if nothing was edited.
+	Edit, Settled Edit
+	// Message says how much would be deleted, or is empty if nothing is held.
+	Message string
+}
+
+// IsOfEdit reports whether an edit is held.
+func (h Hold) IsOfEdit() bool { return h.Edit != h.Settled }
+
 // Guard bounds what an edit deletes and recreates of the children that there were before it, whatever a preview has told of it. Its methods
 // may be called by several goroutines.
 type Guard struct {
@@ -59,9 +86,9 @@ type Guard struct {
 	census func(createdBefore time.Time) Census
 	// store makes a record outlive the process.
 	store func(context.Context, Record) error
-	// limits returns those of the definition, which may be nil.
-	limits func() *v1alpha1.ScriptPreview
-	// changed is called once an edit is held.
+	// limits returns those of the definition.
+	limits func() Limits
+	// changed is called once something is held, or is held no more without an approval.
 	changed func()
 
 	mu       sync.Mutex
@@ -75,13 +102,17 @@ type Guard struct {
 	held       string
 	heldEdit   Edit
 	superseded map[Edit]bool
+	// asking are the parents whose passes have asked for what is held, and approvedUntil is until when all may be deleted although nothing was
+	// edited.
+	asking        map[apply.Key]bool
+	approvedUntil time.Time
 }
 
 // NewGuard returns a Guard. record is what an earlier process has stored.
 func NewGuard(
 	clock clock.PassiveClock, record Record,
 	census func(createdBefore time.Time) Census, store func(context.Context, Record) error,
-	limits func() *v1alpha1.ScriptPreview, changed func(),
+	limits func() Limits, changed func(),
 ) *Guard {
 	return &Guard{clock: clock, record: record, census: census, store: store, limits: limits, changed: changed}
 }
@@ -92,16 +123,11 @@ type Loss struct {
 	Action        Action
 }
 
-// HeldError is why a child is not deleted.
-type HeldError struct{ Message string }
-
-func (e *HeldError) Error() string { return "it is not deleted, as the edit is held: " + e.Message }
-
-// MayDelete returns nil if a pass of an edit may delete a child, a *HeldError if that exceeds the limits, or why that can't be recorded.
+// MayDelete returns nil if a pass of an edit may delete a child, or why not: that exceeds the limits, or can't be recorded.
 func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.isSettled(edit) {
+	if g.expire(); !g.isBounded(edit) {
 		return nil
 	}
 	if edit != g.record.Edit && !g.superseded[edit] { // Otherwise it is a pass that began before.
@@ -111,7 +137,7 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
 	case g.lost[loss.Child]:
 		return nil // It counts already.
 	case g.held != "":
-		return &HeldError{g.held}
+		return g.hold(loss.Parent)
 	}
 	if err := g.prepare(ctx); err != nil {
 		return err
@@ -120,22 +146,40 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
 	g.findings.addDestroyed(&Batch{
 		destroyed: map[apply.Key]Action{loss.Child: loss.Action}, owners: map[apply.Key]apply.Key{loss.Child: loss.Parent},
 	}, g.counted)
-	if g.held = g.findings.Held(guardRule(g.limits())); g.held == "" {
+	if g.held = g.findings.Held(g.rule(edit)); g.held == "" {
 		return nil
 	}
 	delete(g.lost, loss.Child)
 	g.heldEdit = edit
 	g.held += fmt.Sprintf("; %d are gone, and no more are deleted", g.findings.countOf(anyKind, anyAction)-1)
 	g.changed()
-	return &HeldError{g.held}
+	return g.hold(loss.Parent)
 }
 
-// guardRule returns the rule for deletions: the limits of the definition for children, if it has some, or that for a sample.
-func guardRule(limits *v1alpha1.ScriptPreview) Rule {
-	if limits == nil || limits.MaxDeletedChildren == nil && limits.MaxRecreatedChildren == nil {
+// hold returns why a child of a parent is not deleted.
+func (g *Guard) hold(parent apply.Key) error {
+	if g.asking == nil {
+		g.asking = map[apply.Key]bool{}
+	}
+	g.asking[parent] = true
+	if g.heldEdit == g.record.Settled {
+		return fmt.Errorf("it is not deleted: %s", g.held)
+	}
+	return fmt.Errorf("it is not deleted, as the edit is held: %s", g.held)
+}
+
+// rule returns the rule for deletions of an edit: the limits of the definition for children, if it has some, or that for a sample.
+func (g *Guard) rule(edit Edit) Rule {
+	limits := g.limits()
+	if always := limits.Always; always != nil && edit == g.record.Settled {
+		return limitRule{&v1alpha1.ScriptPreview{
+			MaxDeletedChildren: always.MaxDeletedChildren, MaxRecreatedChildren: always.MaxRecreatedChildren,
+		}, "spec.deletionGuard"}
+	}
+	if limits.Edit == nil || limits.Edit.MaxDeletedChildren == nil && limits.Edit.MaxRecreatedChildren == nil {
 		return RuleOf(nil)
 	}
-	return RuleOf(limits)
+	return RuleOf(limits.Edit)
 }
 
 // prepare makes sure that it is known, also after a restart, what there was before the first deletion.
@@ -152,7 +196,7 @@ func (g *Guard) prepare(ctx context.Context) error {
 			return fmt.Errorf("what the edit deletes can't be recorded in the definition's status: %w", err)
 		}
 		g.record = record
-	} else { // An earlier process has deleted some.
+	} else { // Some were deleted since.
 		left := g.census(record.Before.At.Truncate(time.Second)) // What has come back since then does not replace what is gone.
 		for kind, n := range record.Before.Children {
 			gone[kind] = max(0, n-left.Children[kind])
@@ -187,23 +231,57 @@ func (g *Guard) begin(edit Edit) {
 
 // forget drops what has been counted.
 func (g *Guard) forget() {
-	g.record.Before, g.findings, g.lost, g.counted, g.held, g.superseded = nil, nil, nil, nil, "", nil
+	g.record.Before, g.findings, g.lost, g.counted, g.held, g.superseded, g.asking = nil, nil, nil, nil, "", nil, nil
 }
 
-func (g *Guard) isSettled(edit Edit) bool { return edit == g.record.Settled || edit == g.approved }
+// isRest reports whether nothing is being edited: what serves has settled.
+func (g *Guard) isRest() bool { return g.record.Edit == g.record.Settled }
 
-// IsSettled reports whether what passes of an edit delete is not counted.
+// isBounded reports whether what passes of an edit delete is counted.
+func (g *Guard) isBounded(edit Edit) bool {
+	switch edit {
+	case g.approved:
+		return false
+	case g.record.Settled: // What is taken back cleans up after the edit.
+		return g.isRest() && g.limits().Always != nil && !g.clock.Now().Before(g.approvedUntil)
+	}
+	return true
+}
+
+// expire drops what was deleted SettleTime ago without an edit.
+func (g *Guard) expire() {
+	if g.isRest() && g.held == "" && g.record.Before != nil && g.clock.Since(g.record.Before.At) >= SettleTime {
+		g.forget()
+	}
+}
+
+// Synced notes that a pass of a parent has succeeded, or that the parent is gone. What was held without an edit is held no more once no
+// parent asks for it.
+func (g *Guard) Synced(parent apply.Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.asking[parent] {
+		return
+	}
+	delete(g.asking, parent)
+	if len(g.asking) == 0 && g.held != "" && g.heldEdit == g.record.Settled {
+		g.held, g.findings, g.lost = "", nil, nil // What is gone is counted anew, and counts until it expires.
+		g.changed()
+	}
+}
+
+// IsSettled reports whether an edit serves by now, or is approved: what a parent has asked for by then is not its fault.
 func (g *Guard) IsSettled(edit Edit) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.isSettled(edit)
+	return edit == g.record.Settled || edit == g.approved
 }
 
 // Serve notes which edit serves, or begins to. complete is set if it serves all parents.
 func (g *Guard) Serve(edit Edit, complete bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if edit == g.record.Settled {
+	if g.expire(); edit == g.record.Settled {
 		return
 	}
 	if edit != g.record.Edit {
@@ -216,7 +294,7 @@ func (g *Guard) Serve(edit Edit, complete bool) {
 
 func (g *Guard) settle(edit Edit) {
 	g.forget()
-	g.record.Settled, g.record.Edit = edit, edit
+	g.record.Settled, g.record.Edit, g.approved = edit, edit, Edit{}
 }
 
 // Begin notes what serves when parents begin to be synced: the first edit of a definition whose parents have no children can delete none.
@@ -239,20 +317,30 @@ func (g *Guard) Replace(serving, edit Edit) {
 	}
 }
 
-// Approve lets an edit delete whatever it does.
+// Approve lets an edit delete whatever it does. If it is what is held without an edit, whatever is deleted within SettleTime does not count.
 func (g *Guard) Approve(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.approved = edit; g.heldEdit == edit {
-		g.held = ""
+	switch {
+	case edit != g.record.Settled:
+		if g.approved = edit; g.heldEdit == edit {
+			g.held = ""
+		}
+	case g.heldEdit == edit && g.held != "":
+		g.forget()
+		g.approvedUntil = g.clock.Now().Add(SettleTime)
 	}
 }
 
-// Held returns the edit that is held, what served before it, and why. The text is empty if none is.
-func (g *Guard) Held() (edit, settled Edit, why string) {
+// Held returns what is held.
+func (g *Guard) Held() Hold {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.heldEdit, g.record.Settled, g.held
+	h := Hold{Edit: g.heldEdit, Settled: g.record.Settled, Message: g.held}
+	if h.ID = h.Edit.ID(h.Settled); !h.IsOfEdit() && g.record.Before != nil { // That it was approved once says nothing of the next time.
+		h.ID = hashOf(h.ID, strconv.FormatInt(g.record.Before.At.Unix(), 10))
+	}
+	return h
 }
 
 // Record returns what the next process needs.

@@ -35,7 +35,7 @@ type guardEnv struct {
 	stored  []Record
 	refused error // by the API server
 	changes int
-	limits  *v1alpha1.ScriptPreview
+	limits  Limits
 }
 
 var configMap, pod = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -52,10 +52,14 @@ func (e *guardEnv) restart(record Record) {
 	}, func(_ context.Context, r Record) error {
 		e.stored = append(e.stored, r)
 		return e.refused
-	}, func() *v1alpha1.ScriptPreview { return e.limits }, func() { e.changes++ })
+	}, func() Limits { return e.limits }, func() { e.changes++ })
 }
 
-func (e *guardEnv) setLimits(limits *v1alpha1.ScriptPreview) { e.limits = limits }
+func (e *guardEnv) setLimits(limits *v1alpha1.ScriptPreview) { e.limits.Edit = limits }
+
+func (e *guardEnv) bound(deleted string) {
+	e.limits.Always = &v1alpha1.DeletionGuard{MaxDeletedChildren: new(intstr.Parse(deleted))}
+}
 
 // remove deletes children number from to below to as an edit, as far as it may, and returns how many that were.
 func (e *guardEnv) remove(edit Edit, kind schema.GroupVersionKind, from, to int) (removed int) {
@@ -91,8 +95,13 @@ func TestGuardWalk(t *testing.T) {
 			}
 			return Census{Children: map[schema.GroupKind]int{configMap.GroupKind(): count}, Parents: 1}
 		}
-		store, noLimits := func(context.Context, Record) error { return nil }, func() *v1alpha1.ScriptPreview { return nil }
-		guard := NewGuard(clock, Record{Settled: first, Edit: first}, census, store, noLimits, func() {})
+		limits := Limits{}
+		if seed%2 > 0 {
+			half := intstr.FromString("50%")
+			limits.Always = &v1alpha1.DeletionGuard{MaxDeletedChildren: &half}
+		}
+		store, limitsOf := func(context.Context, Record) error { return nil }, func() Limits { return limits }
+		guard := NewGuard(clock, Record{Settled: first, Edit: first}, census, store, limitsOf, func() {})
 		serving, history := first, []string{}
 		lost, counted := map[int]bool{}, time.Time{} // Of those that were counted, by edits that have not settled.
 		for range 200 {
@@ -107,7 +116,7 @@ func TestGuardWalk(t *testing.T) {
 				clock.Step(SettleTime)
 				guard.Serve(serving, true)
 			case 3:
-				guard = NewGuard(clock, guard.Record(), census, store, noLimits, func() {})
+				guard = NewGuard(clock, guard.Record(), census, store, limitsOf, func() {})
 			case 4: // What serves makes again what is missing.
 				for n := range children {
 					if children[n].IsZero() {
@@ -126,7 +135,7 @@ func TestGuardWalk(t *testing.T) {
 				if children[n].IsZero() {
 					continue
 				}
-				settled := guard.IsSettled(edit)
+				settled := !guard.isBounded(edit)
 				err := guard.MayDelete(t.Context(), edit, Loss{Child: apply.Key{Kind: configMap, Name: fmt.Sprint(n)}, Action: Delete})
 				if history = append(history, fmt.Sprint(edit, n, settled, err)); err != nil {
 					continue
@@ -154,8 +163,7 @@ func TestGuardWalk(t *testing.T) {
 func (e *guardEnv) removes(edit Edit, from, to, want int) {
 	e.Helper()
 	if got := e.remove(edit, configMap, from, to); got != want {
-		_, _, why := e.Held()
-		e.Errorf("%d children are deleted, want %d: %s", got, want, why)
+		e.Errorf("%d children are deleted, want %d: %s", got, want, e.Held().Message)
 	}
 }
 
@@ -173,10 +181,10 @@ func TestGuard(t *testing.T) {
 		},
 		"an edit is held at more than half": func(e *guardEnv) {
 			e.removes(second, 0, 10, 5)
-			edit, settled, why := e.Held()
+			hold := e.Held()
 			want := "it would delete 6 of 10 children of 3 of 5 parents, first ConfigMap c0; 5 are gone, and no more are deleted"
-			if edit != second || settled != first || why != want || e.changes != 1 {
-				e.Errorf("%v is held, after %v, told %d times: %s", edit, settled, e.changes, why)
+			if hold != (Hold{ID: second.Revision, Edit: second, Settled: first, Message: want}) || e.changes != 1 {
+				e.Errorf("%+v, told %d times", hold, e.changes)
 			}
 			e.removes(first, 5, 10, 5) // What served before goes on.
 		},
@@ -190,7 +198,7 @@ func TestGuard(t *testing.T) {
 			if got := e.remove(second, pod, 0, 2); got != 1 {
 				e.Errorf("%d of 2 Pods are deleted, want 1", got)
 			}
-			if _, _, why := e.Held(); !strings.Contains(why, "2 of 2 children of kind Pod") {
+			if why := e.Held().Message; !strings.Contains(why, "2 of 2 children of kind Pod") {
 				e.Error(why)
 			}
 		},
@@ -239,7 +247,7 @@ func TestGuard(t *testing.T) {
 			e.removes(second, 0, 10, 5)
 			e.Approve(second)
 			e.removes(second, 5, 10, 5)
-			if _, _, why := e.Held(); why != "" {
+			if why := e.Held().Message; why != "" {
 				e.Error(why)
 			}
 		},
@@ -266,8 +274,8 @@ func TestGuard(t *testing.T) {
 			e.Serve(second, true)
 			e.Replace(second, first)
 			e.removes(first, 0, 10, 5)
-			if edit, before, _ := e.Held(); edit != first || before != second {
-				e.Errorf("%v is held, after %v", edit, before)
+			if hold := e.Held(); hold.Edit != first || hold.Settled != second {
+				e.Errorf("%+v", hold)
 			}
 		},
 		"a restart forgets nothing": func(e *guardEnv) {
@@ -300,6 +308,80 @@ func TestGuard(t *testing.T) {
 			e.restart(Record{})
 			e.Begin(first)
 			e.removes(first, 0, 10, 5)
+		},
+		"a limit without an edit": func(e *guardEnv) {
+			e.bound("30%")
+			e.removes(first, 0, 10, 3)
+			want := "it would delete 4 of 10 children of 2 of 5 parents, more than spec.deletionGuard.maxDeletedChildren: 30% allows, " +
+				"first ConfigMap c0; 3 are gone, and no more are deleted"
+			if hold := e.Held(); hold.Message != want || hold.IsOfEdit() || hold.ID == first.Revision || e.changes != 1 {
+				e.Errorf("%+v, told %d times", hold, e.changes)
+			}
+		},
+		"a limit without an edit is one within a time": func(e *guardEnv) {
+			e.bound("30%")
+			e.removes(first, 0, 3, 3)
+			e.clock.Step(SettleTime)
+			e.left[configMap.GroupKind()] = 7
+			e.removes(first, 3, 10, 2)
+		},
+		"a restart within that time": func(e *guardEnv) {
+			e.bound("30%")
+			e.removes(first, 0, 2, 2)
+			e.left[configMap.GroupKind()] = 8
+			e.restart(e.Record())
+			e.removes(first, 2, 10, 1)
+		},
+		"a restart after that time": func(e *guardEnv) {
+			e.bound("30%")
+			e.removes(first, 0, 3, 3)
+			e.left[configMap.GroupKind()] = 7
+			e.restart(e.Record())
+			e.clock.Step(SettleTime)
+			e.removes(first, 3, 10, 2)
+		},
+		"without an edit, until nobody asks for it": func(e *guardEnv) {
+			e.bound("0")
+			e.removes(first, 0, 4, 0)
+			e.Synced(apply.Key{Name: "p0"})
+			e.Synced(apply.Key{Name: "p3"})
+			if e.Held().Message == "" {
+				e.Error("it is held no more while a parent asks for it")
+			}
+			if e.Synced(apply.Key{Name: "p1"}); e.Held().Message != "" || e.changes != 2 {
+				e.Errorf("told %d times, and held: %s", e.changes, e.Held().Message)
+			}
+			e.removes(first, 0, 1, 0)
+		},
+		"without an edit, again within that time": func(e *guardEnv) {
+			e.bound("2")
+			e.removes(first, 0, 3, 2)
+			e.left[configMap.GroupKind()] = 8 // The two are back, but younger.
+			e.Synced(apply.Key{Name: "p1"})
+			e.removes(first, 0, 3, 0)
+			if why := e.Held().Message; !strings.Contains(why, "delete 3 of 10 children") || !strings.Contains(why, "; 2 are gone") {
+				e.Error(why)
+			}
+		},
+		"approved without an edit": func(e *guardEnv) {
+			e.bound("0")
+			e.Approve(first) // Nothing is held: what serves may have been approved once.
+			e.removes(first, 0, 10, 0)
+			e.Approve(first)
+			e.removes(first, 0, 10, 10)
+			e.clock.Step(SettleTime)
+			e.removes(first, 0, 10, 0)
+		},
+		"an edit takes the place of what was held without one": func(e *guardEnv) {
+			e.bound("0")
+			e.removes(first, 0, 1, 0)
+			e.Serve(second, true)
+			e.removes(second, 0, 10, 5)
+		},
+		"what is taken back has no limit without an edit": func(e *guardEnv) {
+			e.bound("0")
+			e.removes(second, 0, 10, 5)
+			e.removes(first, 5, 10, 5)
 		},
 	} {
 		t.Run(name, func(t *testing.T) { run(newGuardEnv(t)) })

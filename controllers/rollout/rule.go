@@ -29,7 +29,7 @@ func RuleOf(limits *v1alpha1.ScriptPreview) Rule {
 	if limits == nil {
 		return sampleRule{}
 	}
-	return limitRule{limits}
+	return limitRule{limits, "spec.scriptRollout.preview"}
 }
 
 // SampleSize is how many parents there are in the sample: those of which the hashes of the UIDs are lowest.
@@ -73,8 +73,11 @@ func destroysTooMuch(f *Findings, kind schema.GroupKind) bool {
 	return destroyed >= minDestroyed && 2*destroyed > f.children[kind]
 }
 
-// limitRule holds an edit that exceeds a limit of the definition.
-type limitRule struct{ *v1alpha1.ScriptPreview }
+// limitRule holds an edit that exceeds a limit of the definition. field has the limits.
+type limitRule struct {
+	*v1alpha1.ScriptPreview
+	field string
+}
 
 func (limitRule) WantsAll() bool { return true }
 
@@ -94,12 +97,12 @@ func (r limitRule) IsDecided(f *Findings) bool {
 func (r limitRule) violations(f *Findings) []string {
 	var violations []string
 	if exceeds(f.countOf(anyKind, Delete), r.MaxDeletedChildren, f.children[anyKind]) {
-		violations = append(violations, f.describeDestroyed(anyKind, Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
+		violations = append(violations, f.describeDestroyed(anyKind, Delete, r.than("maxDeletedChildren", r.MaxDeletedChildren)))
 	}
 	if exceeds(f.countOf(anyKind, Recreate), r.MaxRecreatedChildren, f.children[anyKind]) {
-		violations = append(violations, f.describeDestroyed(anyKind, Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
+		violations = append(violations, f.describeDestroyed(anyKind, Recreate, r.than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
-	switch more := than("maxFailingParents", r.MaxFailingParents); {
+	switch more := r.than("maxFailingParents", r.MaxFailingParents); {
 	case exceeds(f.failing, r.MaxFailingParents, f.Total):
 		violations = append(violations, f.failure(more))
 	case f.failing > 0 && exceeds(f.failing+f.unmade, r.MaxFailingParents, f.Total):
@@ -110,11 +113,11 @@ func (r limitRule) violations(f *Findings) []string {
 }
 
 // than returns which limit is exceeded.
-func than(name string, limit *intstr.IntOrString) string {
+func (r limitRule) than(name string, limit *intstr.IntOrString) string {
 	if limit == nil {
 		return ""
 	}
-	return fmt.Sprintf(", more than spec.scriptRollout.preview.%s: %s allows", name, limit)
+	return fmt.Sprintf(", more than %s.%s: %s allows", r.field, name, limit)
 }
 
 func isNumber(limit *intstr.IntOrString) bool { return limit != nil && limit.Type == intstr.Int }

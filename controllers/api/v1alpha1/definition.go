@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // DefinitionSettings are the parts of a spec that every kind of definition has.
@@ -25,6 +26,11 @@ type DefinitionSettings struct {
 	// sample of them lets it.
 	// +optional
 	ScriptRollout *ScriptRollout `json:"scriptRollout,omitempty"`
+	// DeletionGuard bounds what is deleted within ten minutes also if nothing was edited:
+	// a related object may vanish, or a webhook answer with an empty list. What a parent
+	// that is changed or deleted asks for does not count.
+	// +optional
+	DeletionGuard *DeletionGuard `json:"deletionGuard,omitempty"`
 	// EndpointConfigs give credentials to webhooks by host.
 	// +optional
 	// +listType=atomic
@@ -174,11 +180,29 @@ type DefinitionStatus struct {
 	WaitingInputs *int32 `json:"waitingInputs,omitempty"`
 }
 
+// DeletionGuard limits the children that are deleted. Each limit is a number, or a percentage
+// of the children that there were before.
+// +kubebuilder:validation:XValidation:rule="has(self.maxDeletedChildren) || has(self.maxRecreatedChildren)",message="maxDeletedChildren or maxRecreatedChildren is required: without both nothing is bounded"
+type DeletionGuard struct {
+	// MaxDeletedChildren limits the children that are deleted.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	MaxDeletedChildren *intstr.IntOrString `json:"maxDeletedChildren,omitempty"`
+	// MaxRecreatedChildren limits the children that are deleted and created again.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	MaxRecreatedChildren *intstr.IntOrString `json:"maxRecreatedChildren,omitempty"`
+}
+
 // DeletionGuardStatus is what bounds the children that an edit deletes, over restarts
 // of the host.
 type DeletionGuardStatus struct {
-	// Settled is the edit whose deletions are not counted: it has served for ten
-	// minutes, or was the first one.
+	// Settled is the edit whose deletions are not counted, unless spec.deletionGuard is
+	// set: it has served for ten minutes, or was the first one.
 	// +optional
 	Settled GuardedEdit `json:"settled,omitzero"`
 	// Edit is what serves, or began to serve last.
@@ -187,8 +211,8 @@ type DeletionGuardStatus struct {
 	// Since is when it began to serve. It is absent once it has settled.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
-	// Parents is the number of parents before the edit deleted a child that was there
-	// before. It is absent until then.
+	// Parents is the number of parents before the first child was deleted that counts. It
+	// is absent until then.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
 	// CountedAt is when they were counted.
@@ -202,7 +226,7 @@ type DeletionGuardStatus struct {
 
 // GuardedEdit is what decides about the children of a definition.
 type GuardedEdit struct {
-	// SpecHash is the SHA-256 of the spec, without scriptRollout.
+	// SpecHash is the SHA-256 of the spec, without scriptRollout and deletionGuard.
 	// +optional
 	SpecHash string `json:"specHash,omitempty"`
 	// Revision is the ID of the scripts, if some hook is a script.

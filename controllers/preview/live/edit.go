@@ -8,19 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -57,7 +56,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	var spec struct {
 		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
 	}
-	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" || isID(s.Revision, id) && s.runsAs(before) {
+	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" || isID(s.Revision, id) && definition.RunAlike(s.Definition, before.Definition) {
 		return
 	}
 	if s.edit.previewed = true; isID(s.Revision, id) {
@@ -81,15 +80,6 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	if set := spec.ScriptRollout; set != nil && len(set.Steps) > 0 && before.Plan != nil {
 		s.edit.otherHooks = s.Plan.OtherHooks(before.Plan)
 	}
-}
-
-// runsAs reports whether a host would run the definition as it runs the one of the cluster.
-func (s *Subject) runsAs(before *stage.Base) bool {
-	spec := func(d *unstructured.Unstructured) map[string]any {
-		fields, _ := jsonvalue.Without(jsonvalue.ObjectIn(d.Object, "spec"), "scriptRollout")
-		return fields
-	}
-	return equality.Semantic.DeepEqual(spec(s.Definition), spec(before.Definition))
 }
 
 // setOthers lets the definition, and the one that serves, call the scripts of other revisions, by which children were made.

@@ -212,3 +212,55 @@ export const sync = ({parent}) => ({children: %s});
 	asking(`{apiVersion: "apps/v1", resource: "deployments"}`, replace(child, "one", "two"))
 	s.waitForValues(map[string]int{"two": 4})
 }
+
+// TestGuardWithoutEdit takes away an object that all children depend on: of these no more go than spec.deletionGuard lets, until the object is
+// back, or an approval.
+func TestGuardWithoutEdit(t *testing.T) {
+	t.Parallel()
+	e := env.NewWithThings(t)
+	s := &scene{Env: e, definition: e.Namespace, kind: env.Composite}
+	s.write(`export const customize = () => ({relatedResources: [{apiVersion: "v1", resource: "configmaps", names: ["settings"]}]});
+export const sync = ({parent, related}) => ({children: Object.keys(related["ConfigMap.v1"]).map(() => (
+  {apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: "one"}}))});
+`)
+	const settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+	e.Apply(settings)
+	e.Apply(replace(s.text("{paused: false}\n  deletionGuard: {maxDeletedChildren: 2}"),
+		"hooks: {", "hooks: {customize: {version: v2, script: {path: sync.js}}, "))
+	for n := range 6 {
+		e.ApplyThing(thing(n), "", "")
+	}
+	s.start()
+	s.waitForValues(map[string]int{"one": 6})
+	s.waitForServing()
+	e.WaitForQuiet()
+
+	held := func(left int) string {
+		t.Helper()
+		s.waitForValues(map[string]int{"one": left})
+		return s.WaitForCondition(s.definition, "Progressing", "False", "Held", "deletions that no edit and no parent has asked for are held",
+			"it would delete 3 of 6 children", ", more than spec.deletionGuard.maxDeletedChildren: 2 allows", "2 are gone").Message
+	}
+	e.Delete(env.ConfigMaps, e.Namespace, "settings")
+	held(4)
+	s.WaitForCondition(s.definition, "ParentsSynced", "False", "EditHeld: ")
+	s.WaitForCondition(s.definition, "Ready", "False", "Held")
+	e.Apply(settings)
+	s.waitForValues(map[string]int{"one": 6})
+	s.WaitForCondition(s.definition, "Progressing", "True")
+	s.WaitForCondition(s.definition, "Ready", "True")
+
+	r := s.record()
+	e.Delete(env.ConfigMaps, e.Namespace, "settings")
+	message := held(6) // The two that were gone count for ten minutes.
+	s.WaitForQuiet()
+	if n := r.deletions(); n > 0 {
+		t.Errorf("%d children were deleted the second time", n)
+	}
+	s.Restart()
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "no edit and no parent")
+	_, command, _ := strings.Cut(message, "kubectl annotate ")
+	s.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
+	s.waitForValues(map[string]int{})
+	s.WaitForCondition(s.definition, "ParentsSynced", "True")
+}
