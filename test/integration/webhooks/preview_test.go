@@ -161,3 +161,29 @@ func TestUnpreviewedURL(t *testing.T) {
 	})
 	e.WaitForCondition(definition, "Ready", "True")
 }
+
+// TestForgetfulServer has a server forget all children, without an edit: spec.deletionGuard has a number of them stay until it is mended.
+func TestForgetfulServer(t *testing.T) {
+	e := env.NewRunning(t)
+	server := serve(t, nil)
+	server.says(wanting("one"))
+	definition := define(e, "forgets", webhook(server.URL), "deletionGuard: {maxDeletedChildren: 1}\nresyncPeriodSeconds: 1")
+	names := []string{"forgets0", "forgets1", "forgets2"}
+	for _, name := range names {
+		applyThing(e, "forgets", name)
+		waitForValue(e, name, "one")
+	}
+	e.WaitForCondition(definition, "Ready", "True")
+	server.says(forgetful)
+	e.WaitForCondition(definition, "Progressing", "False", "Held", "it would delete 2 of 3 children",
+		"more than spec.deletionGuard.maxDeletedChildren: 1 allows", "1 are gone", "mend what the hooks were given")
+	e.WaitForQuiet()
+	if left := children(e, names...); len(left) != 2 {
+		t.Errorf("%d of 3 children are left", len(left))
+	}
+	server.says(wanting("two"))
+	for _, name := range names {
+		waitForValue(e, name, "two")
+	}
+	e.WaitForCondition(definition, "Ready", "True")
+}
