@@ -41,6 +41,8 @@ type Parent struct {
 	Health   Health
 	// Message is why it is not well. For a parent that fails it has the reason, and the place in the script.
 	Message string
+	// Children returns how many children it has that are not being deleted. It may be nil if that is not known.
+	Children func() int
 }
 
 // Input is what is known when the next state is decided.
@@ -68,7 +70,9 @@ type Input struct {
 	Exceeded Exceeded
 	// Parents are all there are.
 	Parents []Parent
-	Now     time.Time
+	// Analysis is what the checks of the present step said last, since when Result.Analyze has asked for them.
+	Analysis Analysis
+	Now      time.Time
 	// Since is when this process began to sync parents, and BusyAt when it last had no script worker for the sync of a parent, or zero: what
 	// was not done before does not count for the deadline.
 	Since, BusyAt time.Time
@@ -95,6 +99,10 @@ type Result struct {
 	Since, Deadline time.Time
 	// Unarchived is set if Target waits for the archive.
 	Unarchived bool
+	// Analyze asks for the checks of the step, once State is stored.
+	Analyze AnalysisRequest
+	// Lost is which parents of a step in its pause have fewer children than before, or empty.
+	Lost string
 }
 
 // IsManaged reports whether a rollout decides what serves. Otherwise the newest revision that loads does.
@@ -250,7 +258,7 @@ func (d *decision) complete(revision string) {
 func (d *decision) endSteps() {
 	s := &d.next
 	s.UpdatedRevision, s.Step, s.Steps, s.Bound, s.StartedAt, s.PausedAt = "", nil, nil, nil, nil, nil
-	s.UpdatedParents, s.Parents, s.UnreadyParents, s.FailingParents = nil, nil, nil, nil
+	s.UpdatedParents, s.Parents, s.UnreadyParents, s.FailingParents, s.ChildrenBefore = nil, nil, nil, nil, nil
 }
 
 // start begins with the first step of Target, from the stable revision.
@@ -264,9 +272,9 @@ func (d *decision) start() {
 	if d.isStarting() {
 		return
 	}
-	unready, failing := s.UnreadyParents, s.FailingParents // Of an edit whose place this one takes.
+	unready, failing, children := s.UnreadyParents, s.FailingParents, s.ChildrenBefore // Of an edit whose place this one takes.
 	d.endSteps()
-	s.UpdatedRevision, s.UnreadyParents, s.FailingParents = d.Target, unready, failing
+	s.UpdatedRevision, s.UnreadyParents, s.FailingParents, s.ChildrenBefore = d.Target, unready, failing, children
 	if s.FailedRevision == d.Target {
 		s.FailedRevision = ""
 	}
@@ -304,6 +312,7 @@ func (d *decision) begin(step int) {
 	s.Bound = ptr.To(max(ptr.Deref(s.Bound, 0), d.bound(step)))
 	s.UnreadyParents = d.remembered(s.UnreadyParents, Unready, before)
 	s.FailingParents = d.remembered(s.FailingParents, Failing, before)
+	s.ChildrenBefore = d.childrenBefore(step, s.ChildrenBefore)
 	d.count(d.members())
 }
 
@@ -405,6 +414,10 @@ func (d *decision) advance() {
 	if s.Phase == v1alpha1.ScriptsProgressing {
 		s.Message = unmatched
 	}
+	analysis, result := AnalysisHolds, ""
+	if failing == nil && waiting == "" && unmatched == "" {
+		analysis, result = d.analysis(step, len(members))
+	}
 	switch {
 	case failing != nil:
 		d.fail(fmt.Sprintf("%s fails: %s", failing.Name, failing.Message))
@@ -416,10 +429,18 @@ func (d *decision) advance() {
 		d.wait(step, waiting)
 	case unmatched != "":
 		s.Phase, s.Message = v1alpha1.ScriptsProgressing, unmatched
+	case analysis == AnalysisFails:
+		d.failAnalysis(result)
+	case analysis == AnalysisUnknown && (s.PausedAt == nil || s.Phase == v1alpha1.ScriptsHeld || d.pauseLeft(step, len(members)) <= 0):
+		d.wait(step, result)
 	case d.pauseLeft(step, len(members)) > 0:
 		if s.PausedAt == nil {
 			s.PausedAt = d.stamp()
 		}
+		if analysis == AnalysisUnknown {
+			d.result.Waiting, d.result.Since = result, s.PausedAt.Time
+		}
+		d.result.Lost = d.lost(members)
 		s.Phase, s.Message, d.result.After = v1alpha1.ScriptsProgressing, "", d.pauseLeft(step, len(members))
 	case step < d.last() && d.isStarting():
 	default:
@@ -482,7 +503,12 @@ func (d *decision) pauseLeft(step, members int) time.Duration {
 	if pause == 0 || d.next.PausedAt == nil {
 		return pause
 	}
-	return d.next.PausedAt.Add(pause).Sub(d.Now)
+	return d.pauseEnd(step).Sub(d.Now)
+}
+
+// pauseEnd returns when the pause of a step ends that has begun.
+func (d *decision) pauseEnd(step int) time.Time {
+	return d.next.PausedAt.Add(time.Duration(ptr.Deref(d.Spec.Steps[step-1].PauseSeconds, 0)) * time.Second)
 }
 
 // DefaultProgressDeadline is how long a step may take to go well.
@@ -500,7 +526,7 @@ func (d *decision) wait(step int, why string) {
 		since = s.StartedAt.Time
 	}
 	if s.PausedAt != nil && step < d.last() { // It went well before its pause.
-		since = s.PausedAt.Add(time.Duration(ptr.Deref(d.Spec.Steps[step-1].PauseSeconds, 0)) * time.Second)
+		since = d.pauseEnd(step)
 	}
 	since = later(since, d.Since)
 	deadline := later(since, d.BusyAt).Add(d.deadline())

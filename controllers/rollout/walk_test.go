@@ -20,16 +20,21 @@ import (
 func TestWalk(t *testing.T) {
 	for seed := range uint64(2500) {
 		random := rand.New(rand.NewPCG(seed, 18))
-		w := newWorld(random.IntN(12), number(1+random.IntN(3), int32(random.IntN(60))), percent("50%"))
+		w := newWorld(random.IntN(12), checked(number(1+random.IntN(3), int32(random.IntN(60)))), percent("50%"))
+		w.says = AnalysisHolds
 		for range 50 {
 			disturb(random, w)
 			before, members := w.state, w.members()
+			if random.IntN(2) == 0 {
+				w.analyze()
+			}
 			if random.IntN(5) == 0 {
 				Next(w.input()) // Killed before it is stored.
 				continue
 			}
 			w.decide()
 			checkEdit(t, w, before, members)
+			checkAnalyzed(t, w, before, members)
 			if random.IntN(3) > 0 {
 				w.sync()
 				checkRevisions(t, w)
@@ -48,7 +53,7 @@ func TestWalk(t *testing.T) {
 // disturb changes something.
 func disturb(random *rand.Rand, w *world) {
 	names := w.lowest()
-	switch random.IntN(16) {
+	switch random.IntN(17) {
 	case 0:
 		w.target = string(rune('A' + random.IntN(4)))
 	case 1:
@@ -70,7 +75,7 @@ func disturb(random *rand.Rand, w *world) {
 			w.parents[names[random.IntN(len(names))]].unready[string(rune('A'+random.IntN(4)))] = random.IntN(2) == 0
 		}
 	case 6:
-		w.spec = &v1alpha1.ScriptRollout{Steps: []v1alpha1.ScriptRolloutStep{canaries(), percent("10%"), number(4, 5)}[:random.IntN(4)]}
+		w.spec = &v1alpha1.ScriptRollout{Steps: []v1alpha1.ScriptRolloutStep{canaries(), checked(percent("10%")), checked(number(4, 5))}[:random.IntN(4)]}
 	case 7:
 		if w.spec != nil {
 			w.spec.Paused = ptr.To(random.IntN(2) == 0)
@@ -95,6 +100,8 @@ func disturb(random *rand.Rand, w *world) {
 		w.outdated = random.IntN(2) == 0
 	case 14:
 		w.ask([]string{v1alpha1.PromoteRequest, v1alpha1.PromoteFullRequest, v1alpha1.AbortRequest}[random.IntN(3)])
+	case 15:
+		w.says = AnalysisResult(random.IntN(3))
 	default:
 		w.now = w.now.Add(time.Duration(random.IntN(400)) * time.Second)
 	}
@@ -134,6 +141,26 @@ func checkEdit(t *testing.T, w *world, before State, members map[string]bool) {
 		if !after[name] {
 			t.Errorf("%s loses the edit: %s", name, w)
 		}
+	}
+}
+
+// checkAnalyzed checks that no step with checks ends before they hold, unless somebody has asked for it.
+func checkAnalyzed(t *testing.T, w *world, before State, members map[string]bool) {
+	t.Helper()
+	now, step := w.state, int(ptr.Deref(before.Step, 0))
+	if before.UpdatedRevision == "" || w.spec == nil || step > len(w.spec.Steps) || w.spec.Steps[step-1].Analysis == nil || w.spec.Revision != "" {
+		return
+	}
+	goesOn := now.UpdatedRevision == before.UpdatedRevision && *now.Step > *before.Step ||
+		now.UpdatedRevision == "" && now.StableRevision == before.UpdatedRevision
+	isAsked := w.request == before.Request(v1alpha1.PromoteRequest) || w.request == before.Request(v1alpha1.PromoteFullRequest) ||
+		before.Phase == v1alpha1.ScriptsHeld && w.approved == before.UpdatedRevision
+	holds := w.analysis.Result == AnalysisHolds && strings.HasPrefix(w.analysis.ID, before.Request("analyze"))
+	if pause := w.spec.Steps[step-1].PauseSeconds; before.PausedAt != nil && pause != nil {
+		holds = holds && !w.analysis.At.Before(before.PausedAt.Add(time.Duration(*pause)*time.Second))
+	}
+	if goesOn && !isAsked && len(members) > 0 && !holds {
+		t.Errorf("step %d has ended, and its analysis was %+v: %s", step, w.analysis, w)
 	}
 }
 

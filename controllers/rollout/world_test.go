@@ -38,6 +38,9 @@ type world struct {
 	last    Result
 	// letThrough is the revision that took over in place of a preview, because an annotation named it.
 	letThrough string
+	// says is what checks come to when they are made, and analysis what they came to last.
+	says     AnalysisResult
+	analysis Analysis
 	// log has each state that was stored.
 	log []string
 }
@@ -48,6 +51,8 @@ type box struct {
 	revision string
 	// fails has the revisions that it fails with, and unready those with which its children are not ready.
 	fails, unready map[string]bool
+	// children are how many children it has with each revision, if that is known.
+	children map[string]int
 	// unknown is set if the present process has not synced it.
 	unknown bool
 }
@@ -78,6 +83,9 @@ func (w *world) parent(name string) Parent {
 	case b.unready[b.revision]:
 		p.Health, p.Message = Unready, "ConfigMap x is not ready"
 	}
+	if b.children != nil {
+		p.Children = func() int { return b.children[b.revision] }
+	}
 	return p
 }
 
@@ -85,6 +93,7 @@ func (w *world) input() Input {
 	in := Input{
 		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
 		Request: w.request, Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since, BusyAt: w.busyAt,
+		Analysis: w.analysis,
 	}
 	if w.spec != nil {
 		in.Pinned = w.spec.Revision
@@ -118,9 +127,23 @@ func (w *world) sync() {
 	}
 }
 
+// analyze makes the checks that are asked for, if they are due, and reports whether it has.
+func (w *world) analyze() bool {
+	want := w.last.Analyze
+	if want.ID == "" {
+		w.analysis = Analysis{}
+		return false
+	}
+	if w.analysis.ID == want.ID && !w.analysis.At.Before(want.Since) && w.now.Sub(w.analysis.At) < 5*time.Second {
+		return false
+	}
+	w.analysis = Analysis{ID: want.ID, At: w.now, Result: w.says, Check: "steps[0].analysis[0]", Message: "it is 3"}
+	return true
+}
+
 // restart makes another process take over, which does not know how parents are before it has synced them.
 func (w *world) restart() {
-	w.since = w.now
+	w.since, w.analysis = w.now, Analysis{}
 	for _, b := range w.parents {
 		b.unknown = true
 	}
@@ -130,7 +153,7 @@ func (w *world) restart() {
 func (w *world) settle(t *testing.T) {
 	t.Helper()
 	for range 100 {
-		if w.sync(); !w.decide() {
+		if w.sync(); !w.decide() && !w.analyze() {
 			return
 		}
 	}
@@ -187,6 +210,12 @@ func percent(text string) v1alpha1.ScriptRolloutStep {
 
 func canaries() v1alpha1.ScriptRolloutStep {
 	return v1alpha1.ScriptRolloutStep{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "canary"}}}
+}
+
+// checked returns a step with a check.
+func checked(step v1alpha1.ScriptRolloutStep) v1alpha1.ScriptRolloutStep {
+	step.Analysis = []v1alpha1.ScriptAnalysis{{CEL: "size(children) >= before.children"}}
+	return step
 }
 
 // noCanary returns what is said of the selector of canaries in a step, from 0, if it matches no parent.

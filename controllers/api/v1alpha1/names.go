@@ -26,6 +26,8 @@ const (
 	// so that several of them can roll out children of one parent. metacontroller and
 	// earlier versions don't set it.
 	CompositeLabel = GroupName + "/composite-controller"
+	// AnalysisLabel holds the name of a definition on the Jobs of its analyses, as AnalysisLabelValue returns it.
+	AnalysisLabel = GroupName + "/analysis-of"
 	// DecoratorAnnotation marks an attachment with the name of its DecoratorController.
 	DecoratorAnnotation = GroupName + "/decorator-controller"
 	// LogLevelAnnotation is on a definition. Its value is the verbosity of the host's log about it, from 0 to 4.
@@ -90,6 +92,9 @@ const longestName = 63
 
 // RevisionLabelValue returns the value of CompositeLabel for a CompositeController.
 func (c *CompositeController) RevisionLabelValue() string { return shortened(c.Name, longestName) }
+
+// AnalysisLabelValue returns the value of AnalysisLabel for a definition.
+func AnalysisLabelValue(definition string) string { return shortened(definition, longestName) }
 
 // finalizer returns prefix and name, shortened to what the API server accepts. metacontroller
 // can't add the finalizer of a long name.

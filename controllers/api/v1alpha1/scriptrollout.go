@@ -105,6 +105,63 @@ type ScriptRolloutStep struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
 	PauseSeconds *int32 `json:"pauseSeconds,omitempty"`
+	// Analysis must hold once the step goes well, and until its pause ends. It is made
+	// every five seconds. If it does not hold, the step fails; if it can't be made, the step
+	// waits, until progressDeadlineSeconds are over.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Analysis []ScriptAnalysis `json:"analysis,omitempty"`
+}
+
+// ScriptAnalysis is a check of what an edit does.
+// +kubebuilder:validation:XValidation:rule="(has(self.cel) ? 1 : 0) + (has(self.prometheus) ? 1 : 0) + (has(self.job) ? 1 : 0) == 1",message="exactly one of cel, prometheus and job is required"
+type ScriptAnalysis struct {
+	// CEL is an expression that must be true for each parent that has the edit. Its
+	// variables are parent, children (a list of the parent's children, but for those that
+	// are being deleted) and before.children (how many there were of the parent before the
+	// edit; it is kept for at most 500 parents).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	CEL string `json:"cel,omitempty"`
+	// Prometheus asks a Prometheus server.
+	// +optional
+	Prometheus *PrometheusAnalysis `json:"prometheus,omitempty"`
+	// Job runs a Job, which must succeed.
+	// +optional
+	Job *JobAnalysis `json:"job,omitempty"`
+}
+
+// PrometheusAnalysis is a query and what must be true of its answer.
+type PrometheusAnalysis struct {
+	// Address of the server, without /api/v1, such as http://prometheus.monitoring:9090.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^@?#]*)?$')",message="must be http:// or https:// with a host, and without a user, a query and a fragment"
+	Address string `json:"address"`
+	// Query in PromQL. It must give a scalar, or an instant vector with at least one
+	// sample, and no NaN: the check can't be made otherwise.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Query string `json:"query"`
+	// SuccessCondition is a CEL expression that must be true. Its variable result is a list
+	// of the values of the answer, as in result[0] < 0.01.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	SuccessCondition string `json:"successCondition"`
+}
+
+// JobAnalysis names what a Job is made from.
+type JobAnalysis struct {
+	// Namespace of the CronJob, and of the Job.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// CronJob has the jobTemplate. With suspend: true it runs at no other time. The Job is
+	// made once for each attempt at the step, and belongs to the definition.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	CronJob string `json:"cronJob"`
 }
 
 // ScriptFailurePolicy is what happens if an edit does not go well.
@@ -197,10 +254,24 @@ type ScriptRolloutStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500
 	FailingParents []int64 `json:"failingParents,omitempty"`
+	// ChildrenBefore are the numbers of children of the parents of the present step, and of
+	// those before it, when their step began.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
+	ChildrenBefore []ParentChildren `json:"childrenBefore,omitempty"`
 	// Message is why the edit is held, rolled back, or has stopped at a step: for a parent
 	// that fails, its name, reason and place in the script. It stays with failedRevision.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// ParentChildren is the number of children of a parent.
+type ParentChildren struct {
+	// Parent is the hash of its UID.
+	Parent int64 `json:"parent"`
+	// Children is how many it had that were not being deleted.
+	Children int32 `json:"children"`
 }
 
 // ScriptApproval is what is known of the annotation that lets a revision through. Which user
