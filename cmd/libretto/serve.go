@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview/hosted"
+	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/controllers/scripttest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
@@ -153,6 +154,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
 		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: newPreviewer(o, schemas),
+		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
 	})
 	p.setCheck(definitions.Synced)
 	go schemas.Run(ctx)

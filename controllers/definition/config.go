@@ -8,6 +8,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -29,6 +30,8 @@ type Config struct {
 	Host     *host.Host
 	// Previewer may be nil: then each revision that loads takes over.
 	Previewer Previewer
+	// Analyst may be nil: then a step with an analysis never goes well.
+	Analyst *analysis.Analyst
 	// ScriptMetrics may be nil.
 	ScriptMetrics *scripts.Metrics
 	Metrics       *controller.Metrics

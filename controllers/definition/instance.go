@@ -26,6 +26,7 @@ type instance struct {
 	guard      guarded
 	queue      *controller.Controller
 	lastInputs inputs // of the last sync of all parents
+	analysis   analysisRun
 	startedAt  time.Time
 	synced     atomic.Bool
 	changed    func()

@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -151,7 +152,10 @@ func scriptRolloutOf(object *unstructured.Unstructured) (*v1alpha1.ScriptRollout
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
 		return nil, fmt.Errorf("spec.scriptRollout: %w", err)
 	}
-	return spec, rollout.Validate(spec)
+	if err := rollout.Validate(spec); err != nil {
+		return spec, err
+	}
+	return spec, analysis.Validate(spec)
 }
 
 // asRequested returns the definition in the form of requests. Its status is empty, and its log level, spec.scriptRollout and which

@@ -43,6 +43,9 @@ type rolloutView struct {
 	target string
 	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
 	unarchived string
+	// analyzed is set if the step waits for its analysis alone, and lost is which of its parents have fewer children than before, or empty.
+	analyzed bool
+	lost     string
 	// serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.
 	serving scripts.RevisionID
 }
@@ -66,7 +69,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 		Spec: spec, State: state, Unfit: driver.hooks.unfit,
 		Request: strings.TrimSpace(object.GetAnnotations()[v1alpha1.RolloutRequestAnnotation]),
 		Now:     r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
-		Exceeded: over,
+		Exceeded: over, Analysis: driver.analysis.result(),
 	}
 	if current := driver.hooks.tree.Current(); current != nil {
 		in.Approved = approvalOf(s.approvals(driver.hooks.tree.Objects()), current.ID) != nil
@@ -98,12 +101,15 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if why := driver.hooks.tree.State().NotArchived; result.Unarchived && why != "" {
 		v.unarchived = fmt.Sprintf("revision %s is not rolled out before it is archived: %s", scripts.RevisionID(in.Target).Short(), why)
 	}
-	v.next, v.after, v.waiting = result.State, variant.Earlier(result.After, unsettled), waitingText(result)
+	v.next, v.after, v.waiting, v.lost = result.State, variant.Earlier(result.After, unsettled), waitingText(result), result.Lost
 	if v.serving = scripts.RevisionID(v.next.StableRevision); v.serving == "" { // The newest revision serves all parents again.
 		v.serving = scripts.RevisionID(in.Target)
 	}
 	stored := storedStatus(object).ScriptRollout
 	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
+	if v.analyzed = result.Analyze.ID != "" && result.Waiting != ""; !v.changed { // Otherwise it is not stored yet what the checks are about.
+		v.after = variant.Earlier(v.after, r.analyze(s, driver, object, result.Analyze, v.next))
+	}
 	return v
 }
 
@@ -141,7 +147,10 @@ func withoutCounts(state rollout.State) rollout.State {
 func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state rollout.State) []rollout.Parent {
 	var all []rollout.Parent
 	i.reconciler.EachParent(func(object *unstructured.Unstructured, last parent.LastSync) {
-		p := rollout.Parent{Member: memberOf(object), Name: objectName(object), Revision: last.Revision, Message: last.Message}
+		p := rollout.Parent{
+			Member: memberOf(object), Name: objectName(object), Revision: last.Revision, Message: last.Message,
+			Children: func() int { return len(i.reconciler.LastingChildren(object)) },
+		}
 		switch last.Result {
 		case parent.ResultSettled:
 			p.Health = rollout.Well
@@ -368,6 +377,9 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 		if s.PausedAt != nil {
 			c.Message += "; the step has gone well, and its pause began at " + s.PausedAt.UTC().Format(time.RFC3339)
 		}
+		if v.lost != "" {
+			c.Message += "; " + v.lost
+		}
 	case v.pinned:
 		c.Reason, c.Message = reasonPinned, v.sources
 	default:
@@ -388,6 +400,9 @@ func (v rolloutView) progressing(object *unstructured.Unstructured, managers str
 	c, known = v.condition(object, managers)
 	if known && v.waiting != "" && c.Status == metav1.ConditionTrue {
 		c.Message += "\n" + v.waiting
+		if v.analyzed {
+			c.Message += "\ngo on without it: " + requestCommands(object, &v.next, v1alpha1.PromoteRequest)
+		}
 	}
 	return c, known
 }

@@ -134,19 +134,25 @@ func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema
 	children = map[schema.GroupKind]int{}
 	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
 		parents++
-		claim, err := r.config.Variant.Claim(parent)
-		if err != nil {
-			return // The pass fails with it.
-		}
-		for i := range r.children {
-			for _, child := range lastingChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID())) {
-				if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
-					children[child.GroupVersionKind().GroupKind()]++
-				}
+		for _, child := range r.LastingChildren(parent) {
+			if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
+				children[child.GroupVersionKind().GroupKind()]++
 			}
 		}
 	})
 	return children, parents
+}
+
+// LastingChildren returns the children of a parent, as the caches have them, without those that are being deleted.
+func (r *Reconciler) LastingChildren(parent *unstructured.Unstructured) (children []*unstructured.Unstructured) {
+	claim, err := r.config.Variant.Claim(parent)
+	if err != nil {
+		return nil // The pass fails with it.
+	}
+	for i := range r.children {
+		children = append(children, lastingChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID()))...)
+	}
+	return children
 }
 
 // lastingChildren returns the objects that a parent owns and claims, without those that are being deleted.

@@ -78,8 +78,8 @@ func (d *decision) failAnalysis(why string) {
 	d.fail(why)
 }
 
-// childrenBefore returns known, without parents that are gone, and with the children of those that have the edit from this step on, as they are
-// before it. Those of the last step are left out, as that has no analysis.
+// childrenBefore returns known, without parents that are gone, and with the children of those that have the edit from this step on, as they
+// are before it. Those of the last step are left out, as that has no analysis.
 func (d *decision) childrenBefore(step int, known []v1alpha1.ParentChildren) []v1alpha1.ParentChildren {
 	after, counted := AssignmentOf(d.Spec, &d.next), ChildrenByParent(known)
 	var all, more []v1alpha1.ParentChildren

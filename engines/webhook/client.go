@@ -20,6 +20,9 @@ const (
 	pingAfter, pingTimeout = 15 * time.Second, 5 * time.Second
 )
 
+// NewClient returns a client for other requests to servers that definitions name: by the same proxies, and without being sent elsewhere.
+func NewClient() *http.Client { return newClient(nil, 1) }
+
 // newClient makes a client that keeps up to that many connections to a server.
 // It has no timeout: the deadline is the caller's. Proxies are as the process has
 // them; HTTP/2 is used where the server offers it.

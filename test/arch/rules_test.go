@@ -96,8 +96,10 @@ var rules = []rule{
 	variantRule("controllers/mapping/..."),
 	{packages: "controllers/rollout", imports: []string{"controllers/api/...", "engines", "apply/..."}, excludes: clients,
 		why: "it decides which edits are held, and how they reach the parents: pure, from what hosts and commands know of these"},
+	{packages: "controllers/rollout/analysis", imports: []string{"controllers/api/...", "controllers/rollout", "engines"},
+		why: "it makes the checks that a rollout asks for: what they mean for it is decided there"},
 	{packages: "controllers/definition/...", imports: []string{
-		"controllers/api/...", "controllers/rollout", "controllers/variant", "controllers/parent/...",
+		"controllers/api/...", "controllers/rollout/...", "controllers/variant", "controllers/parent/...",
 		"controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
 		"controllers/credentials/...", "engines/failover",
 		"engines", "scripts/...", "apply/...", "runtime/...",

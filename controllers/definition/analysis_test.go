@@ -1,0 +1,44 @@
+package definition
+
+import (
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/controllers/rollout"
+)
+
+// TestAnalysisRun: what does not hold once is looked at again soon, and counts if it does not hold then, either. A failure of another attempt
+// confirms nothing.
+func TestAnalysisRun(t *testing.T) {
+	at := time.Unix(1000, 0)
+	a := &analysisRun{}
+	if got := a.result(); got.Result != rollout.AnalysisUnknown || got.ID != "" {
+		t.Errorf("before the first: %+v", got)
+	}
+	for n, c := range []struct {
+		id       string
+		said     rollout.AnalysisResult
+		want     rollout.AnalysisResult
+		interval time.Duration
+	}{
+		{"one", rollout.AnalysisHolds, rollout.AnalysisHolds, analysisInterval},
+		{"one", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
+		{"one", rollout.AnalysisHolds, rollout.AnalysisHolds, analysisInterval},
+		{"one", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
+		{"one", rollout.AnalysisUnknown, rollout.AnalysisUnknown, analysisInterval},
+		{"one", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
+		{"two", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
+		{"two", rollout.AnalysisFails, rollout.AnalysisFails, analysisInterval},
+		{"two", rollout.AnalysisFails, rollout.AnalysisFails, analysisInterval},
+		{"two", rollout.AnalysisHolds, rollout.AnalysisHolds, analysisInterval},
+	} {
+		a.answer = make(chan rollout.Analysis, 1)
+		before := a.result()
+		a.answer <- rollout.Analysis{ID: c.id, At: at, Result: c.said}
+		for range 2 { // It stays so until the next one.
+			if got := a.result(); got.ID != c.id || got.Result != c.want || a.dueIn(at) != c.interval {
+				t.Errorf("%d: after %+v: got %+v, and again in %s; want %v and %s", n, before, got, a.dueIn(at), c.want, c.interval)
+			}
+		}
+	}
+}
