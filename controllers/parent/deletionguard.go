@@ -143,14 +143,19 @@ func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema
 	return children, parents
 }
 
-// LastingChildren returns the children of a parent, as the caches have them, without those that are being deleted.
+// LastingChildren returns the children of a parent, without those that are being deleted. What this process has written counts, also if the
+// caches do not show it yet.
 func (r *Reconciler) LastingChildren(parent *unstructured.Unstructured) (children []*unstructured.Unstructured) {
 	claim, err := r.config.Variant.Claim(parent)
 	if err != nil {
 		return nil // The pass fails with it.
 	}
+	created := r.pendingWrites.createdBy(parent.GetUID())
 	for i := range r.children {
-		children = append(children, lastingChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID()))...)
+		owned := r.children[i].cache.OwnedBy(parent.GetUID())
+		r.pendingWrites.setNewest(owned)
+		owned = append(owned, unknown(created, owned, r.children[i].Kind)...)
+		children = append(children, lastingChildren(parent, claim, owned)...)
 	}
 	return children
 }
