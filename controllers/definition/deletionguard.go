@@ -44,6 +44,12 @@ func (p *Plan) specHash() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
+// Edit returns what the plan is with a revision of its scripts.
+func (p *Plan) Edit(revision string) (rollout.Edit, error) {
+	hash, err := p.specHash()
+	return rollout.Edit{SpecHash: hash, Revision: revision}, err
+}
+
 // withMethods returns rules for children of whose updateStrategy only the method is left.
 func withMethods(rules []any) []any {
 	all := make([]any, 0, len(rules))
@@ -82,7 +88,7 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 	if s.guard == nil {
 		stored := storedStatus(s.object).DeletionGuard
 		kind, name := s.object.GetKind(), s.object.GetName()
-		s.guard = rollout.NewGuard(r.config.Environment.Clock, recordOf(stored), s.census,
+		s.guard = rollout.NewGuard(r.config.Environment.Clock, RecordOf(stored), s.census,
 			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
 			s.guardLimits, changed)
 	}
@@ -124,8 +130,8 @@ func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record r
 	return err
 }
 
-// recordOf returns what a status says of the guard.
-func recordOf(stored *v1alpha1.DeletionGuardStatus) (record rollout.Record) {
+// RecordOf returns what a status says of the guard.
+func RecordOf(stored *v1alpha1.DeletionGuardStatus) (record rollout.Record) {
 	if stored == nil {
 		return record
 	}

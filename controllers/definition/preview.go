@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -45,6 +46,8 @@ type PreviewSubject struct {
 	Resources []discovery.Resource
 	// Limits are those of the definition for all parents. Nil means the rule for a sample.
 	Limits *v1alpha1.ScriptPreview
+	// Gone are children that count with what Scripts delete, by kind.
+	Gone map[schema.GroupKind]int
 	// TrustDomain names who wrote the scripts, or the definition if its hooks are webhooks: those of one domain take turns.
 	TrustDomain string
 	// Revision and ServingRevision are the IDs of these, and ProgramsOf returns others, by which children were made.
@@ -119,6 +122,7 @@ func (r *Reconciler) previewOf(
 	if revision != nil {
 		subject.Revision, subject.ProgramsOf = revision.ID, own.hooks.scriptsBeside(revision, serves)
 	}
+	subject.Gone = own.guard.Gone(own.guard.edit(string(subject.Revision)))
 	if own != serving {
 		subject.Resources = serving.reconciler.RelatedResources()
 	}

@@ -155,6 +155,8 @@ type Findings struct {
 	// children are the numbers of the children of Known by kind, and destroyed those that are destroyed.
 	children  map[schema.GroupKind]int
 	destroyed map[destruction]*destroyed
+	// gone are those of both that were deleted before.
+	gone map[schema.GroupKind]int
 
 	// failed is the number of those that fail if nobody can say whether they did before.
 	failed int
@@ -182,7 +184,7 @@ type destroyed struct {
 
 // NewFindings returns findings about no parents yet.
 func NewFindings() *Findings {
-	return &Findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}}
+	return &Findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}, gone: map[schema.GroupKind]int{}}
 }
 
 // named is an object, and the error of a parent.
@@ -259,6 +261,22 @@ func (f *Findings) addDestroyed(b *Batch, counted map[destruction]map[apply.Key]
 				counted[by][owner] = true
 				d.parents++
 			}
+		}
+	}
+}
+
+// AddGone adds children that are gone already, of the kinds of which the edit destroys some: they count with these. Of those of all parents a
+// sample has its share.
+func (f *Findings) AddGone(gone map[schema.GroupKind]int) {
+	for kind, n := range gone {
+		if f.countOf(kind, anyAction) == 0 {
+			continue
+		}
+		n = n * f.Known / max(f.Known, f.Total)
+		f.addGone(kind, n)
+		for _, kind := range []schema.GroupKind{kind, anyKind} {
+			f.children[kind] += n
+			f.gone[kind] += n
 		}
 	}
 }
@@ -367,8 +385,12 @@ func (f *Findings) describeDestroyed(kind schema.GroupKind, action Action, more 
 		children = "children of kind " + kind.Kind
 	}
 	d := f.destroyed[destruction{kind, action}]
-	return fmt.Sprintf("it would %s of %d %s of %s%s, first %s",
+	text := fmt.Sprintf("it would %s of %d %s of %s%s, first %s",
 		strings.Join(parts, " and "), f.children[kind], children, f.parents(d.parents), more, d.first)
+	if n := f.gone[kind]; n > 0 && action != Recreate {
+		text += fmt.Sprintf("; %d of them are gone since an earlier edit", n)
+	}
+	return text
 }
 
 // failure tells which parents would fail.

@@ -57,6 +57,21 @@ type Record struct {
 	Before *Census
 }
 
+// Counts reports whether what was deleted before goes on counting once an edit takes over. approved is set if an approval names Edit.
+func (r Record) Counts(edit Edit, approved bool) bool {
+	return r.Before != nil && r.Edit != r.Settled && edit != r.Settled && (edit == r.Edit || !approved)
+}
+
+// Gone returns how many of the children that there were before are not left, by kind. What has come back since then does not replace what is
+// gone: left counts what was created before r.Before.At.
+func (r Record) Gone(left map[schema.GroupKind]int) map[schema.GroupKind]int {
+	gone := map[schema.GroupKind]int{}
+	for kind, n := range r.Before.Children {
+		gone[kind] = max(0, n-left[kind])
+	}
+	return gone
+}
+
 // Limits bound what is deleted and recreated.
 type Limits struct {
 	// Edit are those of the definition for edits. Nil means the rule for a sample.
@@ -91,8 +106,10 @@ type Guard struct {
 	// changed is called once something is held, or is held no more without an approval.
 	changed func()
 
-	mu       sync.Mutex
-	record   Record
+	mu     sync.Mutex
+	record Record
+	// complete is set if record.Edit serves all parents.
+	complete bool
 	approved Edit
 	// lost are the children that count, and findings what they come to.
 	lost     map[apply.Key]bool
@@ -176,10 +193,15 @@ func (g *Guard) rule(edit Edit) Rule {
 			MaxDeletedChildren: always.MaxDeletedChildren, MaxRecreatedChildren: always.MaxRecreatedChildren,
 		}, "spec.deletionGuard"}
 	}
-	if limits.Edit == nil || limits.Edit.MaxDeletedChildren == nil && limits.Edit.MaxRecreatedChildren == nil {
+	return GuardRule(limits.Edit)
+}
+
+// GuardRule returns the rule of a Guard for edits, by the limits of the definition, which may be nil.
+func GuardRule(limits *v1alpha1.ScriptPreview) Rule {
+	if limits == nil || limits.MaxDeletedChildren == nil && limits.MaxRecreatedChildren == nil {
 		return RuleOf(nil)
 	}
-	return RuleOf(limits.Edit)
+	return RuleOf(limits)
 }
 
 // prepare makes sure that it is known, also after a restart, what there was before the first deletion.
@@ -187,8 +209,7 @@ func (g *Guard) prepare(ctx context.Context) error {
 	if g.findings != nil {
 		return nil
 	}
-	gone := map[schema.GroupKind]int{}
-	record := g.record
+	record, gone := g.record, map[schema.GroupKind]int{}
 	if record.Before == nil {
 		record.Before = new(g.census(time.Time{}))
 		record.Before.At = g.clock.Now()
@@ -197,10 +218,7 @@ func (g *Guard) prepare(ctx context.Context) error {
 		}
 		g.record = record
 	} else { // Some were deleted since.
-		left := g.census(record.Before.At.Truncate(time.Second)) // What has come back since then does not replace what is gone.
-		for kind, n := range record.Before.Children {
-			gone[kind] = max(0, n-left.Children[kind])
-		}
+		gone = record.Gone(g.census(record.Before.At.Truncate(time.Second)).Children)
 	}
 	g.findings, g.lost, g.counted = NewFindings(), map[apply.Key]bool{}, map[destruction]map[apply.Key]bool{}
 	g.findings.Known = record.Before.Parents
@@ -210,6 +228,25 @@ func (g *Guard) prepare(ctx context.Context) error {
 		g.findings.addGone(kind, gone[kind])
 	}
 	return nil
+}
+
+// Gone returns how many children are gone that count with what an edit deletes once it takes over, by kind: for its preview.
+func (g *Guard) Gone(edit Edit) map[schema.GroupKind]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.expire(); edit == g.approved || !g.record.Counts(edit, g.record.Edit == g.approved) {
+		return nil
+	}
+	if g.findings == nil {
+		return g.record.Gone(g.census(g.record.Before.At.Truncate(time.Second)).Children)
+	}
+	gone := map[schema.GroupKind]int{}
+	for by, d := range g.findings.destroyed {
+		if by.kind != anyKind && by.action == anyAction {
+			gone[by.kind] = d.children
+		}
+	}
+	return gone
 }
 
 // begin notes that another edit serves. What one before it has deleted that has not settled goes on counting.
@@ -226,7 +263,7 @@ func (g *Guard) begin(edit Edit) {
 	}
 	g.superseded[g.record.Edit] = true
 	delete(g.superseded, edit)
-	g.record.Edit, g.record.Since, g.held = edit, g.clock.Now(), ""
+	g.record.Edit, g.record.Since, g.complete, g.held = edit, g.clock.Now(), false, ""
 }
 
 // forget drops what has been counted.
@@ -248,9 +285,15 @@ func (g *Guard) isBounded(edit Edit) bool {
 	return true
 }
 
-// expire drops what was deleted SettleTime ago without an edit.
+// expire drops what was deleted SettleTime ago without an edit, or by one that has served all parents for that time.
 func (g *Guard) expire() {
-	if g.isRest() && g.held == "" && g.record.Before != nil && g.clock.Since(g.record.Before.At) >= SettleTime {
+	switch {
+	case g.held != "":
+	case !g.isRest():
+		if g.complete && g.clock.Since(g.record.Since) >= SettleTime {
+			g.settle(g.record.Edit)
+		}
+	case g.record.Before != nil && g.clock.Since(g.record.Before.At) >= SettleTime:
 		g.forget()
 	}
 }
@@ -287,9 +330,8 @@ func (g *Guard) Serve(edit Edit, complete bool) {
 	if edit != g.record.Edit {
 		g.begin(edit)
 	}
-	if complete && g.held == "" && g.clock.Since(g.record.Since) >= SettleTime {
-		g.settle(edit)
-	}
+	g.complete = complete
+	g.expire()
 }
 
 func (g *Guard) settle(edit Edit) {

@@ -167,6 +167,14 @@ func (e *guardEnv) removes(edit Edit, from, to, want int) {
 	}
 }
 
+// gone checks how many children count with what an edit deletes.
+func (e *guardEnv) gone(edit Edit, want int) {
+	e.Helper()
+	if got := e.Gone(edit)[configMap.GroupKind()]; got != want {
+		e.Errorf("%d children count, want %d", got, want)
+	}
+}
+
 // TestGuard lets edits delete children, and shows how far they get.
 func TestGuard(t *testing.T) {
 	percent := func(text string) *v1alpha1.ScriptPreview {
@@ -308,6 +316,34 @@ func TestGuard(t *testing.T) {
 			e.restart(Record{})
 			e.Begin(first)
 			e.removes(first, 0, 10, 5)
+		},
+		"what counts with the next edit": func(e *guardEnv) {
+			e.gone(second, 0)
+			e.removes(second, 0, 3, 3)
+			e.gone(third, 3)
+			e.gone(second, 3)
+			e.gone(first, 0) // It is taken back.
+			e.left[configMap.GroupKind()] = 7
+			e.restart(e.Record())
+			e.gone(third, 3)
+			e.Approve(second) // An approval counts until something else is edited.
+			e.gone(second, 0)
+			e.gone(third, 0)
+		},
+		"what counts with the next edit once one has settled, and nobody has looked since": func(e *guardEnv) {
+			e.Serve(second, false)
+			e.removes(second, 0, 5, 5)
+			e.clock.Step(SettleTime)
+			e.gone(third, 5) // It goes in steps.
+			e.Serve(second, true)
+			e.Serve(third, true)
+			e.left[configMap.GroupKind()] = 5
+			e.clock.Step(SettleTime)
+			e.gone(second, 0)
+			e.removes(second, 5, 10, 2)
+			if hold := e.Held(); hold.Settled != third {
+				e.Errorf("%+v", hold)
+			}
 		},
 		"a limit without an edit": func(e *guardEnv) {
 			e.bound("30%")

@@ -90,6 +90,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 // result returns what the findings come to.
 func (r *run) result() scripts.Preview {
 	f := r.findings
+	f.AddGone(r.Gone)
 	if f.IsBusy(r.rule) {
 		return scripts.Preview{Later: true, Untold: true}
 	}
@@ -165,7 +166,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*rollout.Batc
 	if r.Alone {
 		b.WithoutBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
 	}
-	if r.Serving == nil || !r.rule.IsViolated(b) {
+	if r.Serving == nil || len(r.Gone) == 0 && !r.rule.IsViolated(b) {
 		return b, nil
 	}
 	hadParent := func(object *unstructured.Unstructured) bool { return isParent(r.Serving, object) }
