@@ -40,6 +40,16 @@ func HeldText(id RevisionID, generation int64, why string) string {
 	return "revision " + id.Short() + " is held: " + why
 }
 
+// PinHeldText returns what is said of a revision that is pinned, and held.
+func PinHeldText(id RevisionID, why string) string {
+	return "revision " + id.Short() + ", which spec.scriptRollout.revision pins, is held: " + why
+}
+
+// PinnedText returns what is said of a revision that is pinned, and serves.
+func PinnedText(id RevisionID) string {
+	return "revision " + id.Short() + " serves all parents, as spec.scriptRollout.revision pins it"
+}
+
 // ServesText returns what is said of a revision that has taken over. Some of the notes may be empty.
 func ServesText(id RevisionID, notes ...string) string {
 	text := "revision " + id.Short() + " serves"

@@ -307,8 +307,7 @@ func pinMessage(definition *unstructured.Unstructured, state scripts.State, pin,
 	case state.Undecided(), state.Previewing != "":
 		desired += ", which is being loaded, tested or previewed"
 	}
-	return fmt.Sprintf("revision %s serves all parents, as spec.scriptRollout.revision pins it; %s\n%s: %s",
-		serving.Short(), desired, then, unpinCommand(definition))
+	return fmt.Sprintf("%s; %s\n%s: %s", scripts.PinnedText(serving), desired, then, unpinCommand(definition))
 }
 
 // withServing returns a state of scripts with the revision that serves, if a rollout decides that.
@@ -345,8 +344,8 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonNoRevision, v.problem
 	case v.pinHeld != nil:
 		c.Status, c.Reason = metav1.ConditionFalse, reasonHeld
-		c.Message = fmt.Sprintf("revision %s, which spec.scriptRollout.revision pins, is held: %s\n%s; take the pin away, or let it through: %s",
-			short(v.pinHeld.Revision), v.pinHeld.Message, goesOn(v.serving), approve(v.pinHeld.Revision))
+		c.Message = fmt.Sprintf("%s\n%s; take the pin away, or let it through: %s",
+			scripts.PinHeldText(scripts.RevisionID(v.pinHeld.Revision), v.pinHeld.Message), goesOn(v.serving), approve(v.pinHeld.Revision))
 	case v.unarchived != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotArchived
 		c.Message = v.unarchived + "\n" + goesOn(scripts.RevisionID(s.StableRevision))

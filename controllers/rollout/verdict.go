@@ -12,6 +12,8 @@ type Verdict struct {
 	Basis string `json:"basis,omitempty"`
 	// Sentence is what a host would say of it, or empty if it says nothing.
 	Sentence string `json:"sentence,omitempty"`
+	// Waits is set if the edit does not begin, for the reason in Basis.
+	Waits bool `json:"waits,omitempty"`
 	// LetsGo says how many parents a new finalize hook would let go of if they were deleted now, where the one that serves would not, or is
 	// empty. A host does not ask for that.
 	LetsGo string `json:"letsGo,omitempty"`
@@ -19,6 +21,8 @@ type Verdict struct {
 	Unknown int `json:"unknownParents,omitempty"`
 	// Dropped are the resources of which the children are no longer the definition's: what is there stays as it is.
 	Dropped []string `json:"droppedChildResources,omitempty"`
+	// Deselected is how many parents are none any more: what was made for them stays as it is.
+	Deselected int `json:"deselectedParents,omitempty"`
 }
 
 // ShortRevision returns the digits of the revision that people see.

@@ -28,6 +28,8 @@ type Query struct {
 	Name string
 	// MaxParents limits how many parents there are: the first by namespace and name. Zero means all.
 	MaxParents int
+	// NotSelected is called for each object of the parents' kinds that is none. It may be nil.
+	NotSelected func(*unstructured.Unstructured)
 }
 
 // Batch is some parents and what passes over them read.
@@ -124,7 +126,13 @@ func (l *load) read(ctx context.Context) error {
 		var failed error
 		parents := listing{resource: rule.Resource, namespace: l.scope(rule.Resource), selector: selector}
 		err := l.list(ctx, parents, func(o *unstructured.Unstructured) bool {
-			if l.Name != "" && o.GetName() != l.Name || !rule.Selects(o) && !hasFinalizer(o, config.Finalizing.Name) {
+			if l.Name != "" && o.GetName() != l.Name {
+				return true
+			}
+			if !rule.Selects(o) && !hasFinalizer(o, config.Finalizing.Name) {
+				if l.NotSelected != nil {
+					l.NotSelected(o)
+				}
 				return true
 			}
 			if l.total++; hash(string(o.GetUID())) >= l.low && hash(string(o.GetUID())) <= l.high {

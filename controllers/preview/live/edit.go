@@ -34,8 +34,11 @@ type edit struct {
 	settled, otherHooks string
 	// generation is that of the spec that the files make, if the scripts are those that serve, or zero.
 	generation int64
-	// pinned is set if another revision is pinned.
-	pinned bool
+	// waits is set if the edit does not begin because another revision is pinned, and pins if it is the pin that is edited.
+	waits, pins bool
+	// before is what is run now, and gone what edits have deleted before.
+	before *definition.Plan
+	gone   *gone
 }
 
 // compareWithServing notes what a definition changes of the one in the cluster.
@@ -51,12 +54,16 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	if err != nil {
 		return
 	}
-	s.edit = &edit{dropped: droppedKinds(s, before)}
+	s.edit = &edit{dropped: droppedKinds(s, before), before: before.Plan}
 	id, _, err := served(d, nil)
 	var spec struct {
 		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
 	}
-	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" || isID(s.Revision, id) && definition.RunAlike(s.Definition, before.Definition) {
+	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" {
+		return
+	}
+	c.pin(ctx, s, spec.ScriptRollout, id, in)
+	if isID(s.Revision, id) && definition.RunAlike(s.Definition, before.Definition) {
 		return
 	}
 	if s.edit.previewed = true; isID(s.Revision, id) {
@@ -65,21 +72,36 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	defer c.setOthers(s, d, in)
 	switch set := spec.ScriptRollout; {
 	case set != nil && set.Revision != "" && !isID(s.Revision, set.Revision):
-		s.edit.settled, s.edit.pinned = "spec.scriptRollout.revision pins another one, so that it does not begin", true
+		s.edit.settled, s.edit.waits = "spec.scriptRollout.revision pins another one, so that it does not begin", true
 		return
-	case s.isApproved(set):
+	case s.isApproved(set, s.Revision):
 		s.edit.settled = scripts.ApprovedSummary
 		return
-	case set != nil && set.Preview != nil && *set.Preview == (v1alpha1.ScriptPreview{}):
+	case set != nil && set.Preview != nil && *set.Preview == (v1alpha1.ScriptPreview{}) && !s.edit.pins:
 		s.edit.settled = scripts.NoLimitSummary
 		return
 	case set != nil:
 		s.edit.limits = set.Preview
 	}
-	s.edit.serving = c.servingSubject(ctx, d, id, in)
+	s.edit.serving, s.edit.gone = c.servingSubject(ctx, d, id, in), s.goneBefore(d, spec.ScriptRollout)
 	if set := spec.ScriptRollout; set != nil && len(set.Steps) > 0 && before.Plan != nil {
 		s.edit.otherHooks = s.Plan.OtherHooks(before.Plan)
 	}
+}
+
+// pin makes a definition run the archived revision that the files pin, if that does not serve already.
+func (c *Config) pin(ctx context.Context, s *Subject, set *v1alpha1.ScriptRollout, serving string, in surroundings) {
+	if set == nil || set.Revision == "" || isID(s.Revision, set.Revision) || isID(scripts.RevisionID(serving), set.Revision) {
+		return
+	}
+	pinned, err := c.archived(ctx, s.Definition, set.Revision, in)
+	if err != nil {
+		c.Reader.Warn(fmt.Sprintf("%s: the revision that spec.scriptRollout.revision pins can't be had: %v", s.Name(), err))
+		return
+	}
+	pinned.edit = s.edit
+	*s = *pinned
+	s.edit.pins = true
 }
 
 // setOthers lets the definition, and the one that serves, call the scripts of other revisions, by which children were made.
@@ -155,8 +177,8 @@ func (c *Config) servingSubject(ctx context.Context, d *unstructured.Unstructure
 	return s
 }
 
-// isApproved reports whether the definition, its status or a ConfigMap names the scripts as approved.
-func (s *Subject) isApproved(set *v1alpha1.ScriptRollout) bool {
+// isApproved reports whether the definition, its status or a ConfigMap approves an ID.
+func (s *Subject) isApproved(set *v1alpha1.ScriptRollout, id scripts.RevisionID) bool {
 	approved, _, _ := unstructured.NestedString(s.Definition.Object, "status", "scriptRollout", "approvedRevision")
 	named := []string{approved}
 	objects := []*unstructured.Unstructured{s.Definition}
@@ -166,7 +188,7 @@ func (s *Subject) isApproved(set *v1alpha1.ScriptRollout) bool {
 	for _, object := range objects {
 		named = append(named, object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation])
 	}
-	return slices.ContainsFunc(named, s.Revision.IsApprovedBy)
+	return slices.ContainsFunc(named, id.IsApprovedBy)
 }
 
 // sample gathers by what a host decides whether it holds an edit. A nil one gathers nothing.
@@ -193,10 +215,14 @@ func (s *Subject) newSample(q Query) *sample {
 	if s.edit == nil || !s.edit.previewed || s.edit.settled != "" {
 		return nil
 	}
-	return &sample{
+	a := &sample{
 		Subject: s, rule: rollout.RuleOf(s.edit.limits), findings: rollout.NewFindings(),
 		partial: q.Namespace != "" || q.Selector != nil || q.MaxParents > 0,
 	}
+	if s.edit.pins { // Nothing previews it.
+		a.rule = rollout.GuardRule(s.edit.limits)
+	}
+	return a
 }
 
 // membersOf returns the parents of a batch as they are now: a preview uses up its objects.
@@ -215,6 +241,7 @@ func (a *sample) membersOf(b Batch) []sampled {
 			children[owner.UID] = map[schema.GroupKind]int{}
 		}
 		children[owner.UID][kind]++
+		a.edit.gone.see(object)
 	}
 	var all []sampled
 	for _, object := range b.Parents {
@@ -236,7 +263,11 @@ func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes [
 	a.total += len(members)
 	for i := range members {
 		m := &members[i]
-		m.batch = rollout.NewBatch([]*unstructured.Unstructured{m.object}, m.children, preview.EffectsOf(outcomes[i].AfterFirst))
+		effects := preview.EffectsOf(outcomes[i].AfterFirst)
+		if a.edit.pins { // A host asks only what is deleted.
+			effects[0].Err = nil
+		}
+		m.batch = rollout.NewBatch([]*unstructured.Unstructured{m.object}, m.children, effects)
 	}
 	if !a.rule.WantsAll() {
 		all := append(a.members, members...)
@@ -327,17 +358,18 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 	if !s.edit.previewed {
 		return v
 	}
-	v.Revision, v.Basis = string(s.Revision), s.edit.settled
+	v.Revision, v.Basis, v.Waits = string(s.Revision), s.edit.settled, s.edit.waits
 	if a == nil {
-		if !s.edit.pinned {
-			v.Sentence = scripts.ServesText(s.Revision, v.Basis)
-		}
+		v.Sentence = s.sentence(v)
 		return v
 	}
 	for _, m := range a.members {
 		a.findings.Add(m.batch)
 	}
 	a.findings.Total = a.total
+	if !a.partial {
+		s.edit.gone.addTo(a.findings)
+	}
 	v.Held, v.Basis, v.Unknown = a.findings.Why(a.rule), a.findings.Summary(), a.findings.Unknown
 	if s.edit.otherHooks != "" {
 		v.Held = strings.TrimPrefix(v.Held+"; "+s.edit.otherHooks, "; ")
@@ -346,12 +378,28 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 		v.Basis += "; a host goes by others, too, which were not asked for"
 	}
 	v.LetsGo = a.release.String()
-	switch v.Sentence = scripts.ServesText(s.Revision, v.Basis); {
-	case v.Held == "" && a.total == 0 && !a.partial:
-		v.Sentence = scripts.ServesText(s.Revision)
-	case v.Held != "":
-		v.Sentence = scripts.HeldText(s.Revision, s.edit.generation, v.Held)
+	if v.Held != "" {
 		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", strings.ToLower(s.Definition.GetKind()), s.Definition.GetName(), s.Revision.Short())
 	}
+	v.Sentence = s.sentence(v)
+	if v.Sentence == scripts.ServesText(s.Revision, v.Basis) && a.total == 0 && !a.partial {
+		v.Sentence = scripts.ServesText(s.Revision)
+	}
 	return v
+}
+
+// sentence returns what a host would say of the edit.
+func (s *Subject) sentence(v rollout.Verdict) string {
+	switch {
+	case v.Waits, v.Held == "" && s.edit.generation > 0: // The scripts that serve go on.
+		return ""
+	case v.Held != "" && s.edit.pins:
+		return scripts.PinHeldText(s.Revision, v.Held)
+	case v.Held != "":
+		return scripts.HeldText(s.Revision, s.edit.generation, v.Held)
+	case s.edit.pins:
+		return scripts.PinnedText(s.Revision)
+	default:
+		return scripts.ServesText(s.Revision, v.Basis)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
@@ -82,10 +83,12 @@ func namesParent(d *unstructured.Unstructured, resource apischema.GroupResource)
 }
 
 // ruleOf returns the index of the rule by which an object is a parent of the definition, or -1.
-func (s *Subject) ruleOf(object *unstructured.Unstructured) int {
-	for i, rule := range s.Plan.Config.Parents {
+func (s *Subject) ruleOf(object *unstructured.Unstructured) int { return ruleOf(s.Plan, object) }
+
+func ruleOf(plan *definition.Plan, object *unstructured.Unstructured) int {
+	for i, rule := range plan.Config.Parents {
 		isKind := rule.Kind.GroupKind() == object.GroupVersionKind().GroupKind()
-		if isKind && (rule.Selects(object) || hasFinalizer(object, s.Plan.Config.Finalizing.Name)) {
+		if isKind && (rule.Selects(object) || hasFinalizer(object, plan.Config.Finalizing.Name)) {
 			return i
 		}
 	}

@@ -48,6 +48,7 @@ func (c *Config) Pinned(ctx context.Context, kind, name, id string) (*Subject, e
 		return nil, err
 	}
 	s.edit = &edit{previewed: true, limits: spec.ScriptRollout.Preview}
+	s.edit.gone = s.goneBefore(d, &spec.ScriptRollout)
 	// In the middle of a rollout parents have two revisions. What both would do is the fault of neither; otherwise all counts.
 	if updated := ptr.Deref(status.ScriptRollout, v1alpha1.ScriptRolloutStatus{}).UpdatedRevision; updated != "" {
 		isStable := isID(s.Revision, before)

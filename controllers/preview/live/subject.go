@@ -303,7 +303,12 @@ func (s *Subject) scripts(ctx context.Context) *preview.Scripts {
 
 // Preview calls each for what would become of each parent, and returns what a host would make of the edit.
 func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) (rollout.Verdict, error) {
-	q.Plan = s.Plan
+	deselected := map[types.UID]bool{}
+	q.Plan, q.NotSelected = s.Plan, func(object *unstructured.Unstructured) {
+		if s.edit != nil && s.edit.before != nil && ruleOf(s.edit.before, object) >= 0 && s.ruleOf(object) < 0 {
+			deselected[object.GetUID()] = true
+		}
+	}
 	sample := s.newSample(q)
 	err := s.reader.Batches(ctx, q, func(b Batch) error {
 		members := sample.membersOf(b)
@@ -322,7 +327,9 @@ func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outco
 		}
 		return err
 	})
-	return s.verdict(sample), err
+	v := s.verdict(sample)
+	v.Deselected = len(deselected)
+	return v, err
 }
 
 // overlay is the OpenAPI documents of a cluster with those of CustomResourceDefinitions in files over them.

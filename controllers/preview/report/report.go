@@ -40,13 +40,21 @@ func editLines(e rollout.Verdict) (held, others []string) {
 	case e.Held != "":
 		held = append(held, fmt.Sprintf("! a host would hold this edit, unless it runs with --script-preview=false: %s (%s)", e.Held, e.Basis),
 			"    to let revision "+e.ShortRevision()+" through: "+e.Approve)
-	case e.Revision != "" && e.Sentence == "":
+	case e.Waits:
 		others = append(others, fmt.Sprintf("= a host would not begin with this edit, revision %s: %s", e.ShortRevision(), e.Basis))
 	case e.Revision != "":
 		others = append(others, fmt.Sprintf("= a host would let this edit through, revision %s: %s", e.ShortRevision(), e.Basis))
 	}
 	if e.LetsGo != "" {
 		held = append(held, "! "+e.LetsGo)
+	}
+	if n := e.Deselected; n > 0 {
+		are, them, their := "are", "them", "their"
+		if n == 1 {
+			are, them, their = "is", "it", "its"
+		}
+		held = append(held, fmt.Sprintf("! %s %s selected no more: what was made for %s stays and is not updated any more: "+
+			"correct the selector or %s labels, or delete what is not wanted by hand", count(n, "parent"), are, them, their))
 	}
 	for _, resource := range e.Dropped {
 		others = append(others, "= "+resource+" are no children any more: those that are there stay as they are until their parents are deleted")

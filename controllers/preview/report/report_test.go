@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -131,5 +132,31 @@ func TestFailures(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "\x1b") {
 		t.Errorf("the name of the definition reaches the terminal: %q", b.String())
+	}
+}
+
+// TestEditLines tells what a host makes of an edit that it does not hold.
+func TestEditLines(t *testing.T) {
+	const id = "1060ddcff4550b3b1060ddcff4550b3b"
+	for name, c := range map[string]struct {
+		edit         rollout.Verdict
+		held, others []string
+	}{
+		"no edit":  {},
+		"harmless": {edit: rollout.Verdict{Revision: id, Basis: "previewed on 2 of 2 parents"}, others: []string{"= a host would let this edit through, revision 1060ddcff4550b3b: previewed on 2 of 2 parents"}},
+		"waits":    {edit: rollout.Verdict{Revision: id, Basis: "it is pinned", Waits: true}, others: []string{"= a host would not begin with this edit, revision 1060ddcff4550b3b: it is pinned"}},
+		"parents that are left out": {edit: rollout.Verdict{Deselected: 1}, held: []string{
+			"! 1 parent is selected no more: what was made for it stays and is not updated any more: correct the selector or its labels, or delete what is not wanted by hand",
+		}},
+		"several": {edit: rollout.Verdict{Deselected: 2}, held: []string{
+			"! 2 parents are selected no more: what was made for them stays and is not updated any more: correct the selector or their labels, or delete what is not wanted by hand",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held, others := editLines(c.edit)
+			if diff := cmp.Diff([][]string{c.held, c.others}, [][]string{held, others}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }
