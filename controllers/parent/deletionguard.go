@@ -43,14 +43,40 @@ func (p *pass) mayDelete(ctx context.Context, change apply.Change) error {
 
 // guardDeletion returns why a child must not be deleted, or nil.
 func (p *pass) guardDeletion(ctx context.Context, child apply.Key, recreate bool) error {
-	if p.config.Guard == nil || p.requests.isChanged(p.key, p.observed.Parent) {
+	return p.shared.guardDeletion(ctx, p.key, p.observed.Parent, p.programs.Revision, child, recreate)
+}
+
+func (r *shared) guardDeletion(
+	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, revision string, child apply.Key, recreate bool,
+) error {
+	if r.config.Guard == nil || r.requests.isChanged(key, parent) {
 		return nil
 	}
-	err := p.config.Guard.MayDelete(ctx, p.programs.Revision, p.key, child, recreate)
+	err := r.config.Guard.MayDelete(ctx, revision, key, child, recreate)
 	if err == nil {
 		return nil
 	}
 	return &failure{reason: variant.ReasonEditHeld, retry: controller.FieldConflict, err: err}
+}
+
+// guardRelease returns why the finalizer of a parent that is being deleted must stay, although the definition has no finalize hook any more,
+// or nil: without it the garbage collector deletes the children.
+func (r *Reconciler) guardRelease(ctx context.Context, key controller.Key, parent *unstructured.Unstructured) error {
+	if r.config.Guard == nil || r.config.Finalizing.Enabled || parent.GetDeletionTimestamp() == nil || !r.hasFinalizer(parent) {
+		return nil
+	}
+	claim, err := r.config.Variant.Claim(parent)
+	if err != nil {
+		return err
+	}
+	for i := range r.children {
+		for _, child := range lastingChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID())) {
+			if err := r.guardDeletion(ctx, key, parent, r.config.Programs(parent).Revision, apply.KeyOf(child), false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // guardFinalizer returns why the finalizer must stay, or nil: without it the garbage collector deletes the children.

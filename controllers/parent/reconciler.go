@@ -263,6 +263,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if delay > 0 {
 		return controller.Result{RequeueAfter: delay, Unfinished: true}, nil
 	}
+	if err == nil {
+		err = r.guardRelease(ctx, key, parent)
+	}
 	updated := parent
 	if err == nil {
 		updated, err = r.syncFinalizer(ctx, parent, source)
