@@ -250,7 +250,7 @@ func (d *decision) complete(revision string) {
 	}
 	d.endSteps()
 	d.next.StableRevision, d.next.Phase, d.next.FailedRevision, d.next.Message = revision, v1alpha1.ScriptsComplete, failed, why
-	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target { // All parents get the next edit at once.
+	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target && failed == "" { // All get the next edit at once.
 		d.next.StableRevision, d.next.Phase = "", ""
 	}
 }

@@ -759,3 +759,22 @@ func TestNext(t *testing.T) {
 		})
 	}
 }
+
+// TestFailedIsRemembered has the stable text in the sources for a while, as when a host starts that has not read the newest one yet: the
+// one that was taken back is not tried again, also without steps.
+func TestFailedIsRemembered(t *testing.T) {
+	state := State{Phase: v1alpha1.ScriptsRolledBack, StableRevision: "A", FailedRevision: "B", Message: "it deletes"}
+	for _, c := range []struct{ target, want string }{
+		{"A", "Complete A, B has failed: it deletes"}, {"B", "RolledBack A, B has failed: it deletes"},
+		{"A", "Complete A, B has failed: it deletes"}, {"C", "Complete ,  has failed: "}, // All parents get the next edit at once.
+	} {
+		state = Next(Input{State: state, Target: c.target, Now: time.Unix(1e9, 0)}).State
+		phase := state.Phase
+		if phase == "" {
+			phase = v1alpha1.ScriptsComplete
+		}
+		if got := fmt.Sprintf("%s %s, %s has failed: %s", phase, state.StableRevision, state.FailedRevision, state.Message); got != c.want {
+			t.Errorf("with %s: %s, want %s", c.target, got, c.want)
+		}
+	}
+}
