@@ -79,13 +79,19 @@ type verdict struct {
 // scene is a host with all trials.
 type scene struct {
 	*env.Env
-	trials  map[string]*trial
-	hooks   *webhooks
-	bomb    time.Time
+	trials map[string]*trial
+	hooks  *webhooks
+	bomb   time.Time
+	round  int
+	*losses
+}
+
+// losses are the children that have been deleted, of those that there were before the edits.
+type losses struct {
 	mu      sync.Mutex
-	known   map[types.UID]bool        // children that there were before the edits
-	noted   bool                      // those are all
-	deleted map[string]map[string]int // those that were deleted, by row and kind
+	known   map[types.UID]bool        // those that there were
+	noted   bool                      // these are all
+	deleted map[string]map[string]int // by row and kind
 }
 
 // TestEdits makes all edits at once in one host. LIBRETTO_EDITS is a regular expression of names, for some of them, and LIBRETTO_SEED
@@ -136,7 +142,8 @@ func newScene(t *testing.T, rows []row) *scene {
 	random := rand.New(rand.NewPCG(seed, 0))
 	e := env.NewWithThings(t)
 	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
-	s := &scene{Env: e, trials: map[string]*trial{}, known: map[types.UID]bool{}, deleted: map[string]map[string]int{}, hooks: newWebhooks(t)}
+	losses := &losses{known: map[types.UID]bool{}, deleted: map[string]map[string]int{}}
+	s := &scene{Env: e, trials: map[string]*trial{}, hooks: newWebhooks(t), losses: losses}
 	only := os.Getenv("LIBRETTO_EDITS")
 	for _, r := range rows {
 		tr := &trial{row: r, parents: 2 + random.IntN(3)}
@@ -152,7 +159,7 @@ func newScene(t *testing.T, rows []row) *scene {
 		stream, err := e.In(resource).Watch(t.Context(), metav1.ListOptions{})
 		e.NoError(err)
 		t.Cleanup(stream.Stop)
-		go s.count(stream)
+		go losses.count(stream)
 	}
 	t.Cleanup(func() {
 		for _, tr := range s.trials {
@@ -192,7 +199,7 @@ func (s *scene) text(text string, all ...[]string) string {
 // finish returns documents with what is known of a trial by now.
 func (s *scene) finish(tr *trial, text string) string {
 	return strings.NewReplacer("ROW", tr.name, "NS", s.Namespace, "GROUP", s.Group, "HOOK", s.hooks.URL, "FIRST", tr.revision,
-		"BOMB", fmt.Sprint(s.bomb.UnixMilli())).Replace(text)
+		"BOMB", fmt.Sprint(s.bomb.UnixMilli()), "ROUND", fmt.Sprint(s.round)).Replace(text)
 }
 
 // finishTexts makes the documents of the edits.
@@ -498,8 +505,8 @@ func countOf(objects map[string]object) (n int) {
 	return n
 }
 
-// count counts the children that are deleted, of those that there were before the edits.
-func (s *scene) count(stream watch.Interface) {
+// count counts what is seen in a watch.
+func (s *losses) count(stream watch.Interface) {
 	for event := range stream.ResultChan() {
 		o, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
@@ -521,7 +528,7 @@ func (s *scene) count(stream watch.Interface) {
 }
 
 // deletions returns how many children of a row have been deleted, by kind.
-func (s *scene) deletions(row string) (map[string]int, int) {
+func (s *losses) deletions(row string) (map[string]int, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, total := maps.Clone(s.deleted[row]), 0
