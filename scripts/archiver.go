@@ -41,6 +41,8 @@ type loadedFiles struct {
 type unarchived struct {
 	mu      sync.Mutex
 	waiting []loadedFiles
+	// last is what was archived last, by any of the trees.
+	last loadedFiles
 }
 
 // add makes a revision wait, and those before it no longer that are not in use.
@@ -61,10 +63,19 @@ func (u *unarchived) in(namespace string) []loadedFiles {
 	return slices.DeleteFunc(slices.Clone(u.waiting), func(w loadedFiles) bool { return w.namespace != namespace })
 }
 
-func (u *unarchived) remove(id RevisionID) {
+// remove notes that a revision is archived.
+func (u *unarchived) remove(r loadedFiles) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.waiting = slices.DeleteFunc(u.waiting, func(w loadedFiles) bool { return w.id == id })
+	u.waiting = slices.DeleteFunc(u.waiting, func(w loadedFiles) bool { return w.id == r.id })
+	u.last = loadedFiles{id: r.id, namespace: r.namespace}
+}
+
+// isLast reports whether a revision is what was archived last in a namespace.
+func (u *unarchived) isLast(id RevisionID, namespace string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.last.id == id && u.last.namespace == namespace
 }
 
 func newArchiver(c Config, spec Spec, waiting *unarchived, retained func() []string, tell func(RevisionID, error)) *archiver {
@@ -129,7 +140,7 @@ func (a *archiver) archive(ctx context.Context) (tried, failed bool) {
 		if tried = true; err != nil {
 			failed = true
 		} else {
-			a.unarchived.remove(r.id)
+			a.unarchived.remove(r)
 		}
 		a.report(r.id, err)
 	}
@@ -143,5 +154,6 @@ func (t *Tree) IsArchived(newest, before RevisionID) bool {
 		return true
 	}
 	waits := func(w loadedFiles) bool { return w.id.IsKnownAs(before) }
-	return t.State().Archived == newest && !slices.ContainsFunc(t.archiver.unarchived.in(t.archiver.history.Namespace), waits)
+	archived := t.State().Archived == newest || t.archiver.unarchived.isLast(newest, t.archiver.history.Namespace)
+	return archived && !slices.ContainsFunc(t.archiver.unarchived.in(t.archiver.history.Namespace), waits)
 }

@@ -62,7 +62,8 @@ func storedRollout(object *unstructured.Unstructured) rollout.State {
 
 // isManaged reports whether a rollout decides what an instance serves.
 func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured) bool {
-	return i.hooks.tree != nil && rollout.IsManaged(s.rollout, storedStatus(object).ScriptRollout)
+	stored := storedStatus(object).ScriptRollout
+	return rollout.IsManaged(s.rollout, stored) && (i.hooks.tree != nil || s.rollsSpecs(stored))
 }
 
 // setRollout notes how the newest spec rolls out edits of scripts, also if the rest of it is refused: a pause or a pin in an emergency must
@@ -76,7 +77,6 @@ func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Ti
 		s.rolloutEditedAt = now
 	}
 	s.rollout = set
-	s.bySteps.Store(set != nil && len(set.Steps) > 0)
 }
 
 // retain notes which revisions the definition's spec and status need, for the archive. next is the status that is about to be written, or
@@ -101,37 +101,52 @@ func namedRevisions(status v1alpha1.DefinitionStatus) []string {
 	named := []string{string(servedRevision(status)), status.PreviousScriptRevisionHash}
 	if state := status.ScriptRollout; state != nil {
 		named = append(named, state.StableRevision, state.UpdatedRevision)
+		if state.UpdatedEdit != nil {
+			named = append(named, state.UpdatedEdit.Revision)
+		}
 	}
 	return named
 }
 
 // assign makes the instances do what is stored in the definition's status, and enqueues the parents that change sides.
 func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) {
-	state := storedRollout(object)
-	for _, i := range []*instance{s.running, s.next} {
-		if i == nil || i.hooks.tree == nil {
-			continue
-		}
-		before := i.hooks.assigned.Load()
+	state := s.rolloutState(object)
+	for _, i := range s.all() {
 		managed := s.isManaged(i, object)
 		i.reconciler.NoteSyncs(managed)
-		i.hooks.unfit = managed && i.hooks.isUnfit(state.StableRevision)
-		if i.hooks.unfit && i == s.running { // What the next instance has scripts for serves already, and that starts in a moment.
-			continue
+		if i.hooks.tree != nil {
+			r.assignScripts(s, i, &state, managed)
 		}
-		i.hooks.unassigned = managed && (state.StableRevision == "" || i.hooks.unfit)
-		if !managed || i.hooks.unassigned {
-			i.hooks.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
-			continue
-		}
-		now := i.hooks.assignmentOf(rollout.AssignmentOf(s.rollout, &state), before)
-		i.hooks.assigned.Store(now)
-		if i == s.running && before != nil && now != before {
-			i.reconciler.ResyncSome(i.queue, r.config.ReloadSpread, func(object *unstructured.Unstructured) bool {
-				return now.differs(before, object)
-			})
-			r.config.ScriptMetrics.Serves(keyOf(object.GetKind(), object).String(), i.hooks.revision())
-		}
+	}
+	r.assignSides(object, s, &state)
+}
+
+// assignScripts makes an instance give parents the scripts that a state says, and enqueues the parents that get others.
+func (r *Reconciler) assignScripts(s *runtimeState, i *instance, state *rollout.State, managed bool) {
+	before := i.hooks.assigned.Load()
+	of := rollout.AssignmentOf(s.rollout, state)
+	switch edit := state.UpdatedEdit; {
+	case managed && edit != nil && i.guard.spec == edit.SpecHash:
+		of = rollout.Assignment{Stable: edit.Revision}
+	case managed && i != s.next && s.isOther(i, state): // Another one serves already, and takes its place in a moment.
+		return
+	case managed && s.isOther(i, state): // It syncs no parent yet.
+		managed = false
+	case edit != nil:
+		of = rollout.Assignment{Stable: of.Stable}
+	}
+	i.hooks.unassigned = managed && (of.Stable == "" || i.hooks.isUnfit(of.Stable))
+	if !managed || i.hooks.unassigned {
+		i.hooks.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
+		return
+	}
+	now := i.hooks.assignmentOf(of, before)
+	i.hooks.assigned.Store(now)
+	if (i == s.running || i.joined) && before != nil && now != before {
+		i.reconciler.ResyncSome(s.running.queue, r.config.ReloadSpread, func(object *unstructured.Unstructured) bool {
+			return now.differs(before, object)
+		})
+		r.config.ScriptMetrics.Serves(i.plan.key().String(), s.running.hooks.revision())
 	}
 }
 

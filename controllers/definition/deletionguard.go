@@ -178,11 +178,15 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 		return
 	}
 	state := storedRollout(object)
-	revision, complete := string(i.hooks.revision()), !s.isManaged(i, object) || state.UpdatedRevision == ""
-	if !complete {
-		revision = state.UpdatedRevision
+	complete := !s.isManaged(i, object) || state.UpdatedRevision == ""
+	edit := i.guard.edit(string(i.hooks.revision()))
+	switch {
+	case complete:
+	case state.UpdatedEdit != nil:
+		edit = rollout.Edit(*state.UpdatedEdit)
+	default:
+		edit.Revision = state.UpdatedRevision
 	}
-	edit := i.guard.edit(revision)
 	if s.rollout != nil && s.rollout.Revision != "" && i.hooks.tree != nil {
 		if pinned, err := i.hooks.tree.Revision(scripts.RevisionID(s.rollout.Revision)); err == nil {
 			s.guard.Replace(edit, i.guard.edit(string(pinned.ID)))
@@ -233,14 +237,18 @@ func (s *runtimeState) guardHold() (id, message string) {
 	return hold.ID, message
 }
 
-// exceededBy returns the edit of the scripts that the guard holds and that can be taken back, or nothing.
+// exceededBy returns the edit that the guard holds and that can be taken back, or nothing: one of the scripts, or of the definition while that is
+// rolled out.
 func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
-	if i == nil || i.hooks.tree == nil {
+	if i == nil || s.guard == nil {
 		return rollout.Exceeded{}
 	}
 	hold := s.guard.Held()
 	over, before := hold.Edit, hold.Settled
-	if hold.Message == "" || over.SpecHash != before.SpecHash || over.SpecHash != i.guard.spec || over.Revision == before.Revision {
+	if state := storedRollout(s.object); hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
+		return rollout.Exceeded{Revision: state.UpdatedRevision, Before: state.StableRevision, Message: hold.Message}
+	}
+	if i.hooks.tree == nil || hold.Message == "" || over.SpecHash != before.SpecHash || over.SpecHash != i.guard.spec || over.Revision == before.Revision {
 		return rollout.Exceeded{}
 	}
 	return rollout.Exceeded{Revision: over.Revision, Before: before.Revision, Message: hold.Message}

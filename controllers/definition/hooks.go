@@ -33,9 +33,8 @@ type hooks struct {
 	// scripts are the names of the hooks that scripts answer.
 	scripts []string
 	// assigned is what a rollout decides, or nil if the newest revision serves all parents. unassigned is set while it is not known.
-	// unfit is set if that is because the stable revision has scripts for other hooks.
-	assigned          atomic.Pointer[assignment]
-	unassigned, unfit bool
+	assigned   atomic.Pointer[assignment]
+	unassigned bool
 }
 
 // revisionPrograms are the programs for one revision of the scripts.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -24,7 +23,14 @@ type instance struct {
 	hooks      *hooks
 	reconciler *parent.Reconciler
 	guard      guarded
-	queue      *controller.Controller
+	// queue is processed by sides. An instance that shares the parents with the one that runs has these, but neither is used.
+	queue *controller.Controller
+	sides *sides
+	// passes are those that may use the instance.
+	passes atomic.Int32
+	// joined is set once the instance syncs parents beside the one that runs, and cancelSync once it waits for its caches for that.
+	joined     bool
+	cancelSync context.CancelFunc
 	lastInputs inputs // of the last sync of all parents
 	analysis   analysisRun
 	startedAt  time.Time
@@ -61,13 +67,15 @@ type former struct {
 	stable scripts.RevisionID
 	// resumed is set if it has run the same spec.
 	resumed bool
+	// inSteps is set if the plan is an edit that has been previewed and is being rolled out.
+	inSteps bool
 	// awaitEdit is set if an earlier spec runs, and the scripts may be about to be edited as well.
 	awaitEdit bool
 }
 
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
 func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, error) {
-	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
+	key := p.key()
 	r.config.Environment.Metrics.Begin(key.String())
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
@@ -82,7 +90,7 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		return nil, err
 	}
 	config := p.Config
-	config.Guard = guard
+	config.Guard, config.Spec = guard, guard.spec
 	config.Programs, config.ProgramsOf, config.Timeouts = h.programsFor, h.programsOf, h.timeouts
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
@@ -99,13 +107,15 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		h.close()
 		return nil, err
 	}
+	sides := &sides{}
 	built := &instance{
-		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log,
+		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log, sides: sides,
 		queue: controller.New(controller.Config{
-			Name: loopName(key), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
+			Name: loopName(key), Reconciler: sides, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
 		}),
 	}
+	sides.set(split{stable: built})
 	self.Store(built)
 	h.webhookPreview.start(func(ctx context.Context) scripts.Preview { return r.previewWebhooks(ctx, s, built) })
 	changed() // A preview may have been asked for already.
@@ -117,7 +127,8 @@ func (i *instance) ready() bool { return i != nil && i.hooks.loaded() }
 
 // run syncs parents until ctx ends.
 func (i *instance) run(ctx context.Context) {
-	if err := i.reconciler.Watch(i.queue); err != nil {
+	queue := i.queue // It may be handed on.
+	if err := i.reconciler.Watch(queue); err != nil {
 		i.log.Error(err, "a cache has stopped, as this process does")
 		return
 	}
@@ -128,7 +139,7 @@ func (i *instance) run(ctx context.Context) {
 	i.guard.Begin(i.guard.edit(string(i.hooks.revision())))
 	i.synced.Store(true)
 	i.changed()
-	i.queue.Run(ctx)
+	queue.Run(ctx)
 }
 
 // readError returns why a resource of the instance can't be read, or nil.
@@ -143,6 +154,9 @@ func (i *instance) readError() error {
 func (i *instance) close() {
 	if i == nil {
 		return
+	}
+	if i.cancelSync != nil {
+		i.cancelSync()
 	}
 	i.queue.Close()
 	i.hooks.close()

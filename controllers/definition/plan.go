@@ -19,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -130,6 +131,11 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 		}
 	}
 	return err
+}
+
+// key returns the key of the definition.
+func (p *Plan) key() controller.Key {
+	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 }
 
 // hookNamed returns the hook of a name, or nil.

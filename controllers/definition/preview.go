@@ -3,7 +3,6 @@ package definition
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -75,23 +74,8 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance],
 		if serving == nil {
 			return r.previewAlone(ctx, own, before, revision, s.limits.Load())
 		}
-		p := r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
-		if why := own.plan.OtherHooks(serving.plan); why != "" && s.bySteps.Load() && !p.Later {
-			p.Held = strings.TrimPrefix(p.Held+"; "+why, "; ")
-		}
-		return p
+		return r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
 	}
-}
-
-// OtherHooks returns why an edit of the definition can't be rolled out by steps, or empty: the scripts that serve would not do for the hooks
-// that it has then.
-func (p *Plan) OtherHooks(serving *Plan) string {
-	now, then := scriptNames(p.Hooks), scriptNames(serving.Hooks)
-	if len(then) == 0 || slices.Equal(now, then) {
-		return ""
-	}
-	return fmt.Sprintf("its scripts are for the hooks %s, and those that serve for %s: all parents would get it at once, and not by steps",
-		strings.Join(now, ", "), strings.Join(then, ", "))
 }
 
 // previewOf previews what is to take over with a revision of the scripts of own, from serving. Both revision and serving may be nil.
@@ -172,10 +156,9 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	if s.running != nil {
 		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
-	version += fmt.Sprintf(", limits %s, steps %t", limitsText(s.limits.Load()), s.bySteps.Load())
-	for _, i := range []*instance{s.running, s.next} {
+	version += ", limits " + limitsText(s.limits.Load())
+	for _, i := range s.all() {
 		switch {
-		case i == nil:
 		case i.hooks.tree != nil:
 			i.hooks.tree.SetPreviewInputs(r.previewVersion(i, version), approvals)
 		case i.hooks.webhookPreview != nil:
@@ -221,8 +204,8 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 	}
 	id := state.Desired.Short()
 	generation := int64(0)
-	if s.next != nil && s.running != nil && state.Desired == serving { // The scripts are the same.
-		generation = s.next.plan.generation
+	if newest := s.latest(); s.running != nil && newest != s.running && state.Desired == serving { // The scripts are the same.
+		generation = newest.plan.generation
 		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.generation)
 	}
 	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id))

@@ -97,19 +97,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if refusal == nil {
 		refusal = r.recordFinalizers(ctx, plan)
 	}
-	if refusal == nil {
+	switch first, why := r.prepareStable(s, object); {
+	case first && refusal == nil:
+		refusal = why
+	case first:
+	case refusal == nil:
 		refusal = r.prepare(s, plan)
-	} else {
+	default:
 		r.onRefused(key, s)
 	}
 	s.suspendScripts(refusal)
+	r.guardEdit(object, s) // What is approved is so before a pass asks.
 	r.assign(object, s)
 	r.advance(key, object, s)
-	r.updateTestInputs(s.running, s.next)
+	r.updateTestInputs(s.all()...)
 	r.updatePreviewInputs(object, s)
-	if s.running != nil {
-		s.running.reconciler.ResourcesChanged()
-		s.running.reconciler.Expire()
+	for _, i := range s.all() {
+		if i == s.running || i.joined {
+			i.reconciler.ResourcesChanged()
+			i.reconciler.Expire()
+		}
 	}
 	r.guardEdit(object, s)
 	retired := r.closeRetiring(ctx, s)

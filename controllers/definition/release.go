@@ -2,6 +2,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +17,11 @@ import (
 // some when it ran.
 func (r *Reconciler) release(ctx context.Context, s *runtimeState) error {
 	if s.running != nil {
-		return s.running.reconciler.Release(ctx, func(schema.GroupKind) bool { return true })
+		var errs []error
+		for _, i := range s.all() {
+			errs = append(errs, i.reconciler.Release(ctx, func(schema.GroupKind) bool { return true }))
+		}
+		return errors.Join(errs...)
 	}
 	if s.object == nil {
 		return nil

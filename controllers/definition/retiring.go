@@ -31,11 +31,15 @@ func newRetiring(previous, next *instance) []retiring {
 }
 
 // closeRetiring removes finalizers and closes the retiring instances. The next reconcile
-// retries those that fail.
+// retries those that fail, or that a pass still uses.
 func (r *Reconciler) closeRetiring(ctx context.Context, s *runtimeState) error {
 	var errs []error
 	var failed []retiring
 	for _, f := range s.retiring {
+		if f.instance.passes.Load() > 0 {
+			failed = append(failed, f)
+			continue
+		}
 		if err := f.instance.reconciler.Release(ctx, f.released); err != nil {
 			errs = append(errs, fmt.Errorf("taking finalizers off former parents: %w", err))
 			failed = append(failed, f)

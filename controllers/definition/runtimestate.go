@@ -20,9 +20,7 @@ import (
 // runtimeState is the state of one definition in this process. Only the reconcile of that
 // definition uses it, and there is one at a time.
 type runtimeState struct {
-	running *instance                // syncs parents
-	serving atomic.Pointer[instance] // is running, for any goroutine
-	next    *instance                // is of a newer spec and waits for its scripts
+	instances
 	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
 	// removedWarnings are about resources that the spec before the running one had.
@@ -45,8 +43,6 @@ type runtimeState struct {
 	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to change.
 	rollout         *v1alpha1.ScriptRollout
 	rolloutEditedAt time.Time
-	// bySteps is set if edits reach the parents in steps. Any goroutine may read it.
-	bySteps atomic.Bool
 	// retained are the revisions that the stored rollout needs.
 	retained atomic.Pointer[[]scripts.RevisionID]
 	// stableHealth is what is known of the parents that fail with the edit stableHealthFor.
@@ -86,8 +82,7 @@ func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 // onRefused closes the next instance of a spec that is now refused. It stops the running
 // instance if one of its resources is no longer served.
 func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
-	s.next.close()
-	s.next = nil
+	s.dropNext()
 	if s.running == nil {
 		return
 	}
@@ -99,47 +94,68 @@ func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 	}
 }
 
+// dropNext closes the next instance, if there is one.
+func (s *runtimeState) dropNext() {
+	if s.next.close(); s.newest == s.next {
+		s.newest = nil
+	}
+	s.next = nil
+}
+
 // prepare builds an instance of the plan, unless there is one already.
 func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
-	newest := s.next
-	if newest == nil {
-		newest = s.running
-	}
-	if newest != nil && newest.plan.equal(p) {
-		newest.plan.generation = p.generation
+	for _, i := range s.all() {
+		if !i.plan.equal(p) {
+			continue
+		}
+		if i != s.next {
+			s.dropNext()
+		}
+		s.newest, i.plan.generation = i, p.generation
 		return nil
 	}
-	s.next.close()
-	s.next = nil
+	s.dropNext()
 	stored := storedStatus(s.object)
 	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.served, before.held = servedRevision(stored), heldRevision(stored)
-		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" {
+		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" && state.UpdatedEdit == nil {
 			before.served, before.stable = scripts.RevisionID(state.UpdatedRevision), before.served // It has been previewed.
 		}
 	}
 	before.awaitEdit = awaitsEdit(s.running, p)
+	if state := stored.ScriptRollout; s.running != nil && state != nil && state.UpdatedEdit != nil {
+		hash, err := p.specHash()
+		if before.inSteps = err == nil && hash == state.UpdatedEdit.SpecHash; before.inSteps {
+			before.served = scripts.RevisionID(state.UpdatedEdit.Revision)
+		}
+	}
 	next, err := r.build(s, p, before)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}
-	s.next = next
+	s.next, s.newest = next, next
 	return nil
 }
 
 // advance starts the next instance once its scripts and credentials are loaded. It resyncs all
 // parents when the scripts, credentials or schemas of the running instance have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, s *runtimeState) {
-	if s.next.ready() {
+	state := s.rolloutState(object)
+	switch other := s.running != nil && s.next != nil && s.isManaged(s.next, object) && s.isOther(s.next, &state); {
+	case !s.next.ready():
+	case other: // It is rolled out.
+		s.next.startSync()
+	case s.updated == nil: // Otherwise that is being rolled out.
 		r.assign(object, s) // Its sources may have loaded what is in the archive no more.
-		s.setRemovedWarnings()
+		s.setRemovedWarnings(s.next)
 		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
 		if s.running != nil {
 			s.next.reconciler.Succeed(s.running.reconciler)
 		}
 		s.running, s.next = s.next, nil
 		s.serving.Store(s.running)
+		r.assignSides(object, s, &state) // No parent is synced by another spec than it has.
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		s.running.startedAt, s.running.lastInputs = r.config.Environment.Clock.Now(), s.running.inputs()
 		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
@@ -147,16 +163,15 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.generation)
 	}
-	if s.running == nil {
-		return
+	for _, i := range s.all() {
+		now := i.inputs()
+		if i != s.running && !i.joined || now == i.lastInputs {
+			continue
+		}
+		i.lastInputs = now
+		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
+		i.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 	}
-	now := s.running.inputs()
-	if now == s.running.lastInputs {
-		return
-	}
-	s.running.lastInputs = now
-	r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
-	s.running.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 }
 
 // remove stops the instance of a definition that is deleted (then object is nil) or whose
@@ -169,8 +184,7 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	if s == nil {
 		return nil
 	}
-	s.next.close()
-	s.next = nil
+	s.dropNext()
 	r.config.Host.Stop(key.String())
 	if object == nil {
 		if err := errors.Join(r.closeRetiring(ctx, s), r.release(ctx, s)); err != nil {
@@ -208,7 +222,8 @@ func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
 	r.config.Host.Stop(key.String())
 	s.serving.Store(nil)
 	s.running.close()
-	s.running = nil
+	s.updated.close()
+	s.running, s.updated, s.newest = nil, nil, s.next
 	r.config.ScriptMetrics.Serves(key.String(), "")
 	r.event(s.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
 	r.config.Environment.Log.Info("controller stopped", "definition", nameOf(s.object))

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,9 @@ type rolloutView struct {
 	sources string
 	// pinHeld is why the pinned revision does not serve, or nil.
 	pinHeld *rollout.Exceeded
-	// target is the newest revision that loads and is not held by its preview, or empty.
+	// target is the newest revision that loads and is not held by its preview, or empty. edit is set if that is an edit of the definition.
 	target string
+	edit   *v1alpha1.GuardedEdit
 	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
 	unarchived string
 	// analyzed is set if the step waits for its analysis alone, and lost is which of its parents have fewer children than before, or empty.
@@ -50,67 +52,164 @@ type rolloutView struct {
 	serving scripts.RevisionID
 }
 
+// rolloutDriver returns the instance whose edit is the target of a rollout: that of the newest spec, if it is another one than serves.
+func (s *runtimeState) rolloutDriver(state *rollout.State) *instance {
+	switch {
+	case s.running == nil || s.next != nil && s.next.hooks.unassigned && s.next.hooks.tree.Current() != nil:
+		return s.next
+	case s.newest != nil && (s.updated != nil || s.isOther(s.newest, state)):
+		return s.newest
+	case s.newest == nil && s.updated != nil:
+		return s.updated
+	}
+	return s.running
+}
+
 // decideRollout returns the next state of the rollout of a definition.
 func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rolloutView {
-	driver := s.running
-	if driver == nil || s.next != nil && s.next.hooks.unassigned && s.next.hooks.tree.Current() != nil {
-		driver = s.next
-	}
+	state := s.rolloutState(object)
+	driver := s.rolloutDriver(&state)
 	over := s.exceededBy(driver)
 	if driver == nil || !s.isManaged(driver, object) && over == (rollout.Exceeded{}) {
 		return rolloutView{}
 	}
-	spec, state := s.rollout, storedRollout(object)
-	v := rolloutView{managed: true, next: state, pinned: spec != nil && spec.Revision != "", serving: scripts.RevisionID(state.StableRevision)}
-	if a := driver.hooks.assigned.Load(); a != nil {
-		v.problem = a.problem
+	if driver.hooks.unassigned { // Nothing that served does for the spec.
+		state.StableRevision, state.StableSpec = "", nil
 	}
+	v := rolloutView{managed: true, next: state, serving: s.stableScripts(&state)}
 	in := rollout.Input{
-		Spec: spec, State: state, Unfit: driver.hooks.unfit,
+		Spec: s.rollout, State: state,
 		Request: strings.TrimSpace(object.GetAnnotations()[v1alpha1.RolloutRequestAnnotation]),
 		Now:     r.config.Environment.Clock.Now(), Since: driver.startedAt, BusyAt: driver.reconciler.BusyAt(),
-		Exceeded: over, Analysis: driver.analysis.result(),
+		Exceeded: over, Analysis: s.ofMembers(&state).analysis.result(),
 	}
-	if current := driver.hooks.tree.Current(); current != nil {
-		in.Approved = approvalOf(s.approvals(driver.hooks.tree.Objects()), current.ID) != nil
-		in.Target = string(current.ID)
-		in.LetThrough = driver.hooks.tree.State().Approved == current.ID
-		v.target = in.Target
+	if s.running != nil {
+		in.Since = s.running.startedAt
 	}
-	unsettled := time.Duration(0)
-	if !v.pinned && in.Target != "" && in.Target != state.StableRevision && in.Target != state.UpdatedRevision {
-		unsettled = s.unsettledFor(driver, in.Now)
-		in.Outdated = unsettled > 0 || driver == s.running && s.next != nil || !driver.hooks.tree.HoldsCurrent()
-	}
-	if in.Target != "" && !driver.hooks.tree.IsArchived(scripts.RevisionID(in.Target), scripts.RevisionID(state.StableRevision)) {
-		in.Unarchived = true
-	}
-	if v.pinned {
-		in.Pinned = v.findPin(object, driver.hooks, scripts.RevisionID(spec.Revision))
-	}
+	v.setPin(object, s, &in)
+	unsettled := s.setTarget(driver, &in)
+	v.target, v.edit = in.Target, in.TargetEdit
 	switch {
-	case driver == s.running && driver.synced.Load():
-		in.Parents = r.rolloutParents(s, driver, state)
-	case state.StableRevision != "" && !in.Unfit: // Nobody knows yet how parents are.
+	case s.running != nil && s.running.synced.Load() && !s.awaitsSpec(&state):
+		in.Parents = r.rolloutParents(s, state)
+	case state.StableRevision != "": // Nobody knows yet how parents are.
 		return v
 	}
 	result := rollout.Next(in)
 	if over.Revision != "" && in.Pinned == over.Revision {
 		v.pinHeld = &over
 	}
-	if why := driver.hooks.tree.State().NotArchived; result.Unarchived && why != "" {
-		v.unarchived = fmt.Sprintf("revision %s is not rolled out before it is archived: %s", scripts.RevisionID(in.Target).Short(), why)
+	if result.Unarchived {
+		v.unarchived = v.unarchivedOf(driver, &in)
 	}
 	v.next, v.after, v.waiting, v.lost = result.State, variant.Earlier(result.After, unsettled), waitingText(result), result.Lost
-	if v.serving = scripts.RevisionID(v.next.StableRevision); v.serving == "" { // The newest revision serves all parents again.
+	s.refreshSpec(&v.next, &state)
+	if v.serving = s.stableScripts(&v.next); v.next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
 		v.serving = scripts.RevisionID(in.Target)
 	}
 	stored := storedStatus(object).ScriptRollout
 	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
 	if v.analyzed = result.Analyze.ID != "" && result.Waiting != ""; !v.changed { // Otherwise it is not stored yet what the checks are about.
-		v.after = variant.Earlier(v.after, r.analyze(s, driver, object, result.Analyze, v.next))
+		v.after = variant.Earlier(v.after, r.analyze(s, s.ofMembers(&v.next), object, result.Analyze, v.next))
 	}
 	return v
+}
+
+// ofMembers returns the instance that syncs the parents that have the edit.
+func (s *runtimeState) ofMembers(state *rollout.State) *instance {
+	if state.UpdatedEdit != nil && s.updated != nil {
+		return s.updated
+	}
+	return cmp.Or(s.running, s.next)
+}
+
+// setPin sets what the spec pins, which is nothing to a definition without scripts.
+func (v *rolloutView) setPin(object *unstructured.Unstructured, s *runtimeState, in *rollout.Input) {
+	stable := s.running
+	if stable == nil {
+		stable = s.next
+	}
+	if a := stable.hooks.assigned.Load(); a != nil {
+		v.problem = a.problem
+	}
+	if s.updated != nil && v.problem == "" {
+		if a := s.updated.hooks.assigned.Load(); a != nil {
+			v.problem = a.problem
+		}
+	}
+	switch v.pinned = s.rollout != nil && s.rollout.Revision != ""; {
+	case !v.pinned:
+	case stable.hooks.tree == nil:
+		v.pinned, in.Spec = false, s.rollout.DeepCopy()
+		in.Spec.Revision = ""
+	default:
+		in.Pinned = v.findPin(object, stable.hooks, scripts.RevisionID(s.rollout.Revision))
+	}
+}
+
+// setTarget sets the edit that is to serve, as far as it is known. It returns for how long no other edit begins.
+func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled time.Duration) {
+	tree, other := driver.hooks.tree, s.isOther(driver, &in.State)
+	edit, current := driver.guard.edit(""), scripts.RevisionID("")
+	if tree != nil && tree.Current() != nil {
+		current = tree.Current().ID
+		edit.Revision = string(current)
+	}
+	if s.updated != nil {
+		in.UpdatedSpec = s.updated.plan.stableSpec()
+	}
+	unknown := s.newest == nil && edit.Name() == in.State.StableRevision // The spec that is to come may be the one that was taken back.
+	if tree != nil && current == "" || other && (!driver.ready() || !driver.synced.Load()) || unknown && s.running != nil {
+		return 0
+	}
+	in.Target, in.TargetSpec = edit.Name(), driver.plan.stableSpec()
+	if !s.rollsSpecs(&in.State) {
+		in.TargetSpec = nil
+	}
+	if other {
+		in.Target, in.TargetEdit = edit.ID(rollout.Edit{SpecHash: s.stableHash(&in.State)}), (*v1alpha1.GuardedEdit)(&edit)
+	}
+	var sources []scripts.Object
+	if tree != nil {
+		sources = tree.Objects()
+		in.LetThrough = tree.State().Approved == current
+		in.Unarchived = !tree.IsArchived(current, s.stableScripts(&in.State))
+	}
+	in.Approved = approvalOf(s.approvals(sources), scripts.RevisionID(in.Target)) != nil
+	in.Unarchived = in.Unarchived || other && (in.TargetSpec == nil || in.State.StableSpec == nil)
+	if in.Target != in.State.StableRevision && in.Target != in.State.UpdatedRevision && in.Pinned == "" {
+		unsettled = s.unsettledFor(driver, in.Now)
+		waits := driver == s.running && (s.next != nil || s.newest == nil)
+		in.Outdated = unsettled > 0 || waits || tree != nil && !tree.HoldsCurrent()
+	}
+	return unsettled
+}
+
+// awaitsSpec reports whether the spec of an edit that is being rolled out is about to be had, so that nothing is decided yet.
+func (s *runtimeState) awaitsSpec(state *rollout.State) bool {
+	return state.UpdatedEdit != nil && s.updated == nil && (s.newest == nil || s.newest.guard.spec == state.UpdatedEdit.SpecHash)
+}
+
+// refreshSpec notes in the next state how the spec is written that goes on serving.
+func (s *runtimeState) refreshSpec(next, state *rollout.State) {
+	if s.running != nil && next.StableRevision == state.StableRevision && next.StableSpec != nil && !s.isOther(s.running, next) {
+		next.StableSpec = s.running.plan.stableSpec()
+	}
+}
+
+// unarchivedOf returns why an edit waits for the archive once that, or the status, can't have it, or empty.
+func (v *rolloutView) unarchivedOf(driver *instance, in *rollout.Input) string {
+	why := ""
+	if tree := driver.hooks.tree; tree != nil {
+		why = tree.State().NotArchived
+	}
+	if in.TargetEdit != nil && (in.TargetSpec == nil || in.State.StableSpec == nil) {
+		why = fmt.Sprintf("its spec, or the one that serves, has more than %d KiB: let scripts come from a ConfigMap", maxStableSpec>>10)
+	}
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is not rolled out before it is archived: %s", v.nameOf(in.Target), why)
 }
 
 // findPin returns the whole ID of the revision that the spec pins, or "" and notes why it can't be had, unless it is being loaded.
@@ -143,13 +242,27 @@ func withoutCounts(state rollout.State) rollout.State {
 	return state
 }
 
-// rolloutParents returns how all parents are.
-func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state rollout.State) []rollout.Parent {
+// rolloutParents returns how all parents are, each as the instance knows it that syncs it.
+func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []rollout.Parent {
 	var all []rollout.Parent
-	i.reconciler.EachParent(func(object *unstructured.Unstructured, last parent.LastSync) {
+	stable := rollout.Edit{SpecHash: s.stableHash(&state)}
+	if stable.SpecHash == "" {
+		stable.SpecHash = s.running.guard.spec
+	}
+	now := s.running.sides.split
+	add := func(object *unstructured.Unstructured, last parent.LastSync) {
+		side := now.of(object)
 		p := rollout.Parent{
-			Member: memberOf(object), Name: objectName(object), Revision: last.Revision, Message: last.Message,
-			Children: func() int { return len(i.reconciler.LastingChildren(object)) },
+			Member: memberOf(object), Name: objectName(object), Message: last.Message,
+			Children: func() int { return len(cmp.Or(side, s.running).reconciler.LastingChildren(object)) },
+		}
+		switch {
+		case last.Result != parent.ResultNone:
+			p.Revision = rollout.Edit{SpecHash: last.Spec, Revision: last.Revision}.ID(stable)
+		case side == now.stable && !side.reconciler.Manages(object):
+			p.Revision, p.Health = state.StableRevision, rollout.Well
+		case side != nil && side == now.updated && !side.reconciler.Manages(object): // It has nothing to go wrong with.
+			p.Revision, p.Health = state.UpdatedRevision, rollout.Well
 		}
 		switch last.Result {
 		case parent.ResultSettled:
@@ -160,12 +273,20 @@ func (r *Reconciler) rolloutParents(s *runtimeState, i *instance, state rollout.
 			p.Health = rollout.Unready
 		case parent.ResultFailed:
 			p.Health = rollout.Failing
-			if last.Revision == state.UpdatedRevision && !slices.Contains(state.FailingParents, int64(p.Hash)) {
-				p.Health = r.healthOfFailing(s, i, object, state)
+			if p.Revision == state.UpdatedRevision && !slices.Contains(state.FailingParents, int64(p.Hash)) {
+				p.Health = r.healthOfFailing(s, s.running, object, state)
 			}
 		}
 		all = append(all, p)
-	})
+	}
+	s.running.reconciler.EachParent(func(object *unstructured.Unstructured, last parent.LastSync) { add(object, last) })
+	if now.updated != nil {
+		now.updated.reconciler.EachParent(func(object *unstructured.Unstructured, last parent.LastSync) {
+			if !s.running.reconciler.Manages(object) {
+				add(object, last)
+			}
+		})
+	}
 	if state.UpdatedRevision == "" {
 		s.stableHealth = nil
 	}
@@ -187,8 +308,7 @@ type healthByParent map[types.UID]chan rollout.Health
 func (r *Reconciler) healthOfFailing(
 	s *runtimeState, i *instance, object *unstructured.Unstructured, state rollout.State,
 ) rollout.Health {
-	a := i.hooks.assigned.Load()
-	if r.config.Previewer == nil || a == nil {
+	if r.config.Previewer == nil {
 		return rollout.Failing
 	}
 	if s.stableHealthFor != state.UpdatedRevision {
@@ -201,11 +321,15 @@ func (r *Reconciler) healthOfFailing(
 			s.stableHealth = healthByParent{}
 		}
 		s.stableHealth[object.GetUID()] = answer
-		stable, err := i.hooks.tree.Revision(scripts.RevisionID(state.StableRevision))
-		if err != nil {
+		var stable *scripts.Revision
+		var err error
+		if id := s.stableScripts(&state); id != "" {
+			stable, err = i.hooks.tree.Revision(id)
+		}
+		if programs := i.hooks.previewable(i.plan, stable); err != nil || len(programs) == 0 {
 			answer <- rollout.Failing
 		} else {
-			go r.askStable(i, object, stable, answer)
+			go r.askStable(i, object, stable, programs, answer)
 		}
 	}
 	select {
@@ -217,8 +341,10 @@ func (r *Reconciler) healthOfFailing(
 	}
 }
 
-// askStable answers how a parent is that fails with the edit.
-func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, stable *scripts.Revision, answer chan<- rollout.Health) {
+// askStable answers how a parent is that fails with the edit. stable is nil without scripts.
+func (r *Reconciler) askStable(
+	i *instance, object *unstructured.Unstructured, stable *scripts.Revision, programs map[string]engines.Program, answer chan<- rollout.Health,
+) {
 	health := rollout.Failing
 	defer func() {
 		answer <- health
@@ -226,10 +352,14 @@ func (r *Reconciler) askStable(i *instance, object *unstructured.Unstructured, s
 	}()
 	ctx, cancel := engines.WithBudget(context.Background(), previewSync, context.DeadlineExceeded)
 	defer cancel()
-	if r.config.Previewer.Fails(ctx, PreviewSubject{
-		Plan: i.plan, Scripts: i.hooks.previewable(i.plan, stable), Revision: stable.ID, ProgramsOf: i.hooks.scriptsBeside(stable),
-		Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) }, TrustDomain: stable.TrustDomain(),
-	}) {
+	subject := PreviewSubject{
+		Plan: i.plan, Scripts: programs, Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) },
+		TrustDomain: i.plan.Config.Definition,
+	}
+	if stable != nil {
+		subject.Revision, subject.ProgramsOf, subject.TrustDomain = stable.ID, i.hooks.scriptsBeside(stable), stable.TrustDomain()
+	}
+	if r.config.Previewer.Fails(ctx, subject) {
 		health = rollout.Well
 	}
 }
@@ -336,6 +466,10 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 		return c, false
 	}
 	s := v.next
+	name, stable, what, holder := v.nameOf, v.stableName(), "the scripts"+managers, "the scripts hold"
+	if v.rollsSpec() {
+		what, holder = "the definition", "the definition holds"
+	}
 	short := func(id string) string { return scripts.RevisionID(id).Short() }
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
 	approve := func(id string) string { return approveCommands(object, short(id), "") }
@@ -348,31 +482,31 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 			scripts.PinHeldText(scripts.RevisionID(v.pinHeld.Revision), v.pinHeld.Message), goesOn(v.serving), approve(v.pinHeld.Revision))
 	case v.unarchived != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotArchived
-		c.Message = v.unarchived + "\n" + goesOn(scripts.RevisionID(s.StableRevision))
+		c.Message = v.unarchived + "\n" + stable + " goes on serving"
 	case s.Phase == v1alpha1.ScriptsRolledBack:
 		c.Status, c.Reason = metav1.ConditionFalse, reasonRolledBack
-		c.Message = fmt.Sprintf("revision %s was taken back from all parents: %s\nrevision %s serves; correct the scripts%s, or try it again: %s",
-			short(s.FailedRevision), s.Message, short(s.StableRevision), managers, approve(s.FailedRevision))
+		c.Message = fmt.Sprintf("%s was taken back from all parents: %s\n%s serves; correct %s, or try it again: %s",
+			name(s.FailedRevision), s.Message, stable, what, approve(s.FailedRevision))
 	case s.Phase == v1alpha1.ScriptsHeld && s.UpdatedRevision != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonHeld
-		c.Message = fmt.Sprintf("revision %s goes no further than step %d of %d: %s\ncorrect the scripts%s, or let it through to all parents: %s",
-			short(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, managers, approve(s.UpdatedRevision))
+		c.Message = fmt.Sprintf("%s goes no further than step %d of %d: %s\ncorrect %s, or let it through to all parents: %s",
+			name(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, what, approve(s.UpdatedRevision))
 	case s.Phase == v1alpha1.ScriptsPaused:
-		c.Reason, c.Message = reasonPaused, "spec.scriptRollout.paused keeps every parent at its revision: "+short(s.StableRevision)
+		c.Reason, c.Message = reasonPaused, "spec.scriptRollout.paused keeps every parent at its revision: "+strings.TrimPrefix(stable, "revision ")
 		if s.UpdatedRevision != "" {
-			c.Message += fmt.Sprintf(", and %s after step %d of %d", short(s.UpdatedRevision), *s.Step, *s.Steps)
+			c.Message += fmt.Sprintf(", and %s after step %d of %d", strings.TrimPrefix(name(s.UpdatedRevision), "revision "), *s.Step, *s.Steps)
 		}
 		if v.target != "" && v.target != s.StableRevision && v.target != s.UpdatedRevision {
-			c.Message += fmt.Sprintf("; revision %s, which the scripts hold by now, waits", short(v.target))
+			c.Message += fmt.Sprintf("; %s, which %s by now, waits", name(v.target), holder)
 		}
 	case s.Phase == v1alpha1.ScriptsProgressing && s.Message != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNoneMatches
-		c.Message = fmt.Sprintf("revision %s has stopped at step %d of %d: %s\ncorrect the selector or the labels, or go on to the next step: %s",
-			short(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, requestCommands(object, &s, v1alpha1.PromoteRequest))
+		c.Message = fmt.Sprintf("%s has stopped at step %d of %d: %s\ncorrect the selector or the labels, or go on to the next step: %s",
+			name(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, requestCommands(object, &s, v1alpha1.PromoteRequest))
 	case s.Phase == v1alpha1.ScriptsProgressing:
 		c.Reason = reasonRollingOut
-		c.Message = fmt.Sprintf("revision %s is rolled out: step %d of %d; other parents keep revision %s",
-			short(s.UpdatedRevision), *s.Step, *s.Steps, short(s.StableRevision))
+		c.Message = fmt.Sprintf("%s is rolled out: step %d of %d; other parents keep %s",
+			name(s.UpdatedRevision), *s.Step, *s.Steps, stable)
 		if s.PausedAt != nil {
 			c.Message += "; the step has gone well, and its pause began at " + s.PausedAt.UTC().Format(time.RFC3339)
 		}
@@ -382,9 +516,37 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 	case v.pinned:
 		c.Reason, c.Message = reasonPinned, v.sources
 	default:
-		c.Reason, c.Message = reasonServing, "revision "+v.serving.Short()+" serves all parents"
+		c.Reason, c.Message = reasonServing, v.servingName()+" serves all parents"
 	}
 	return c, true
+}
+
+// rollsSpec reports whether the rollout is about an edit of the definition.
+func (v rolloutView) rollsSpec() bool { return v.next.UpdatedEdit != nil || v.edit != nil }
+
+// nameOf returns what is said of an edit.
+func (v rolloutView) nameOf(id string) string {
+	short := scripts.RevisionID(id).Short()
+	if v.next.UpdatedEdit != nil && id == v.next.UpdatedRevision || v.edit != nil && id == v.target {
+		return "edit " + short + " of the definition"
+	}
+	return "revision " + short
+}
+
+// stableName returns what is said of what serves: while another spec is rolled out or waits, the scripts may be the same.
+func (v rolloutView) stableName() string {
+	if stable := v.next.StableSpec; stable != nil && (v.rollsSpec() || v.serving == "") {
+		return fmt.Sprintf("generation %d of the spec", stable.Generation)
+	}
+	return "revision " + scripts.RevisionID(v.next.StableRevision).Short()
+}
+
+// servingName returns what is said of what serves all parents.
+func (v rolloutView) servingName() string {
+	if stable := v.next.StableSpec; stable != nil && v.serving == "" {
+		return fmt.Sprintf("generation %d of the spec", stable.Generation)
+	}
+	return "revision " + v.serving.Short()
 }
 
 // requestCommands returns how something is asked for in the present step.

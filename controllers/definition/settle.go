@@ -36,10 +36,12 @@ func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
 	return max(0, s.rolloutEditedAt.Add(settleTime).Sub(now))
 }
 
-// suspendScripts keeps the scripts of the running instance as they are while a newer spec waits to take over, or is refused: what the
+// suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused: what the
 // sources hold now is meant for that one.
 func (s *runtimeState) suspendScripts(refusal *Refusal) {
-	if s.running != nil && s.running.hooks.tree != nil {
-		s.running.hooks.tree.Suspend(s.next != nil || refusal != nil)
+	for _, i := range []*instance{s.running, s.updated} {
+		if i != nil && i.hooks.tree != nil {
+			i.hooks.tree.Suspend(i != s.newest || refusal != nil)
+		}
 	}
 }

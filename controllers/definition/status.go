@@ -56,10 +56,7 @@ type lastEvents struct {
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
 func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *Refusal, warnings []warning) statusView {
 	v := statusView{idle: s.running == nil}
-	newest := s.next
-	if newest == nil {
-		newest = s.running
-	}
+	newest := s.latest()
 	if newest != nil && newest.hooks.tree != nil {
 		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
 	}

@@ -114,10 +114,10 @@ func TestCauseOfNotReady(t *testing.T) {
 		want    string
 	}{
 		"refused":         {"The spec is refused.", &runtimeState{}, refused, statusView{}, "no parent is synced: spec.hooks.sync: is required"},
-		"broken":          {"The scripts do not load.", &runtimeState{next: loading}, nil, statusView{problems: broken}, "no parent is synced before the scripts have loaded: hook sync: unexpected }"},
-		"loading":         {"Nothing is wrong yet.", &runtimeState{next: loading}, nil, statusView{}, "no parent is synced before the scripts have loaded: see the condition ScriptsReady"},
-		"earlier refused": {"An earlier spec runs.", &runtimeState{running: running}, refused, statusView{}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nspec.hooks.sync: is required"},
-		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{running: running, next: loading}, nil, statusView{problems: broken}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nhook sync: unexpected }"},
+		"broken":          {"The scripts do not load.", &runtimeState{instances: instances{next: loading}}, nil, statusView{problems: broken}, "no parent is synced before the scripts have loaded: hook sync: unexpected }"},
+		"loading":         {"Nothing is wrong yet.", &runtimeState{instances: instances{next: loading}}, nil, statusView{}, "no parent is synced before the scripts have loaded: see the condition ScriptsReady"},
+		"earlier refused": {"An earlier spec runs.", &runtimeState{instances: instances{running: running}}, refused, statusView{}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nspec.hooks.sync: is required"},
+		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{instances: instances{running: running, next: loading}}, nil, statusView{problems: broken}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nhook sync: unexpected }"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
@@ -175,15 +175,15 @@ func TestReadyCondition(t *testing.T) {
 		want        string
 	}{
 		"Refused":         {"A refused definition that never ran is not ready.", &runtimeState{}, refused, nil, "", "", "False NotAccepted"},
-		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &runtimeState{next: starting}, nil, nil, "", "", "False ScriptsNotReady"},
-		"Starting":        {"Caches must be filled.", &runtimeState{running: starting}, nil, nil, "", "", "False Starting"},
-		"Running":         {"Everything works.", &runtimeState{running: synced}, nil, nil, "", "", "True Running"},
-		"NoStatus":        {"A missing status subresource does not prevent running.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
-		"LastGood":        {"The last good credentials stay in use, and the problem with newer ones is reported.", &runtimeState{running: synced}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
-		"Several":         {"The first of several is the reason.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
-		"Resting":         {"A script that is not called syncs no parent.", &runtimeState{running: synced}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
-		"EarlierRefused":  {"An earlier spec that keeps running is reported.", &runtimeState{running: synced}, refused, nil, "", "", "False EarlierSpecServes"},
-		"EarlierWaits":    {"So is one that waits to be replaced.", &runtimeState{running: synced, next: starting}, nil, nil, "", "", "False EarlierSpecServes"},
+		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &runtimeState{instances: instances{next: starting}}, nil, nil, "", "", "False ScriptsNotReady"},
+		"Starting":        {"Caches must be filled.", &runtimeState{instances: instances{running: starting}}, nil, nil, "", "", "False Starting"},
+		"Running":         {"Everything works.", &runtimeState{instances: instances{running: synced}}, nil, nil, "", "", "True Running"},
+		"NoStatus":        {"A missing status subresource does not prevent running.", &runtimeState{instances: instances{running: synced}}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
+		"LastGood":        {"The last good credentials stay in use, and the problem with newer ones is reported.", &runtimeState{instances: instances{running: synced}}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
+		"Several":         {"The first of several is the reason.", &runtimeState{instances: instances{running: synced}}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
+		"Resting":         {"A script that is not called syncs no parent.", &runtimeState{instances: instances{running: synced}}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
+		"EarlierRefused":  {"An earlier spec that keeps running is reported.", &runtimeState{instances: instances{running: synced}}, refused, nil, "", "", "False EarlierSpecServes"},
+		"EarlierWaits":    {"So is one that waits to be replaced.", &runtimeState{instances: instances{running: synced, next: starting}}, nil, nil, "", "", "False EarlierSpecServes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

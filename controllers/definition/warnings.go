@@ -219,17 +219,17 @@ var (
 
 // setRemovedWarnings records what the next instance, which is about to start, no longer manages.
 // The warnings stay until the next spec starts, as the objects are no longer watched.
-func (s *runtimeState) setRemovedWarnings() {
+func (s *runtimeState) setRemovedWarnings(next *instance) {
 	switch {
 	case s.running == nil:
 		s.removedWarnings = nil
 		ready := meta.FindStatusCondition(storedStatus(s.object).Conditions, v1alpha1.ConditionReady)
-		if ready != nil && ready.Reason == reasonParentsNotSelected && ready.ObservedGeneration == s.next.plan.generation {
+		if ready != nil && ready.Reason == reasonParentsNotSelected && ready.ObservedGeneration == next.plan.generation {
 			s.removedWarnings = []warning{{ready.Reason, ready.Message}} // It is as before the restart.
 		}
-	case s.running.plan.uid != s.next.plan.uid || s.running.plan.generation != s.next.plan.generation:
-		s.removedWarnings = slices.Concat(deselectedParents(s.running.plan, s.next.plan, s.running.reconciler),
-			removedResources(s.running.plan, s.next.plan, s.running.reconciler))
+	case s.running.plan.uid != next.plan.uid || s.running.plan.generation != next.plan.generation:
+		s.removedWarnings = slices.Concat(deselectedParents(s.running.plan, next.plan, s.running.reconciler),
+			removedResources(s.running.plan, next.plan, s.running.reconciler))
 	}
 }
 

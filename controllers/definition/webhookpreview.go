@@ -40,7 +40,7 @@ type webhookPreview struct {
 
 // newWebhookPreview returns the preview of a plan without scripts, or nil if it has no server that may be called.
 func (r *Reconciler) newWebhookPreview(p *Plan, before former, changed func()) (*webhookPreview, error) {
-	if r.config.Previewer == nil || !p.callsWebhooks() {
+	if r.config.Previewer == nil || !p.callsWebhooks() || before.inSteps {
 		return nil, nil
 	}
 	encoded, err := json.Marshal(p.Hooks)
@@ -207,10 +207,7 @@ func (h *hooks) previewable(plan *Plan, revision *scripts.Revision) map[string]e
 
 // remedyOf returns what to do about hooks that are held.
 func remedyOf(s *runtimeState, id string) string {
-	newest := s.next
-	if newest == nil {
-		newest = s.running
-	}
+	newest := s.latest()
 	if newest != nil && newest.hooks.tree == nil {
 		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or let it through: %s",
 			previewAgain, approveCommands(s.object, id, ""))

@@ -30,9 +30,9 @@ const (
 
 // LastSync is how a parent was synced last.
 type LastSync struct {
-	// Revision is that of the programs.
-	Revision string
-	Result   SyncResult
+	// Spec is that of the Config, and Revision that of the programs.
+	Spec, Revision string
+	Result         SyncResult
 	// Message is why it is not settled.
 	Message string
 	rolling string // why a rolling update of its children is not done
@@ -113,7 +113,7 @@ func (p *pass) noteSync(retry controller.Retry, err error) {
 		p.lastSyncs.setBusy(p.env.Clock.Now())
 		return
 	}
-	now := LastSync{Revision: p.programs.Revision, Result: ResultSettled}
+	now := LastSync{Spec: p.config.Spec, Revision: p.programs.Revision, Result: ResultSettled}
 	switch {
 	case err != nil && failsForGood(retry, err):
 		now.Result, now.Message = ResultFailed, engines.Truncate(printable.Line(err.Error()), maxSyncMessage)

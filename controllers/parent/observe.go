@@ -32,6 +32,20 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 	return newest, source
 }
 
+// Cached returns an object of a parent resource, also if the definition does not manage it, or nil if there is none.
+func (r *Reconciler) Cached(key controller.Key) *unstructured.Unstructured {
+	if source := r.parentSource(key.Kind.GroupKind()); source != nil {
+		return source.cache.Get(key.Namespace, key.Name)
+	}
+	return nil
+}
+
+// Manages reports whether an object is a parent of the definition.
+func (r *Reconciler) Manages(object *unstructured.Unstructured) bool {
+	source := r.parentSource(object.GroupVersionKind().GroupKind())
+	return source != nil && r.isParent(source, object)
+}
+
 // isParent reports whether the definition manages an object: it selects the object, or still has
 // to finalize it.
 func (r *shared) isParent(source *parentSource, parent *unstructured.Unstructured) bool {

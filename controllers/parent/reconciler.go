@@ -50,6 +50,8 @@ type Config struct {
 	// definitions may roll out its children too. Nil means all.
 	OwnRevisions func(all []*unstructured.Unstructured) []*unstructured.Unstructured
 	Finalizing   Finalizing
+	// Spec is the hash of the definition's spec, for what is noted of syncs.
+	Spec string
 	// Guard bounds what edits delete. Nil, as offline, means that nothing does.
 	Guard DeletionGuard
 	// RollsScripts reports whether edits of the scripts reach the children of a kind one after another. Nil means that none does.
@@ -225,10 +227,18 @@ func New(config Config, env Environment) (*Reconciler, error) {
 // which events they asked for, which problems were reported, within limits that an edit does not renew, and since when parents fail. It is
 // called before Watch, and RetainParents once the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
-	r.waits, r.states, r.hookEvents, r.problems = former.waits, former.states, former.hookEvents, former.problems
-	r.lastSyncs, r.requests = former.lastSyncs, former.requests
-	former.replaced.Store(true)
+	r.Join(former)
+	former.Replaced()
 }
+
+// Join shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before Watch.
+func (r *Reconciler) Join(other *Reconciler) {
+	r.waits, r.states, r.hookEvents, r.problems = other.waits, other.states, other.hookEvents, other.problems
+	r.lastSyncs, r.requests = other.lastSyncs, other.requests
+}
+
+// Replaced notes that all parents are those of another reconciler that shares what this one remembers.
+func (r *Reconciler) Replaced() { r.replaced.Store(true) }
 
 // RetainParents drops what Succeed took over about objects that are no longer parents of the definition, and notes that all parents are
 // about to be synced. It is called once the caches are synced, before the queue is processed.
@@ -292,7 +302,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 			p.noteSync(result.Retry, err)
 		}
 	} else {
-		ended.revision = r.config.Programs(parent).Revision
+		ended.revision = r.editOf(r.config.Programs(parent).Revision)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
@@ -325,13 +335,7 @@ func (r *Reconciler) Expire() {
 
 // forget drops the state of a deleted parent.
 func (r *Reconciler) forget(key controller.Key) {
-	r.status.Forget(key)
-	r.passCache.forget(key)
-	r.resyncs.forget(key)
-	r.leftStatuses.forget(key)
-	r.related.forget(key)
-	r.namespaceWaiters.forget(key)
-	r.finalizeWaits.forget(key)
+	outdated := r.leave(key)
 	r.hookEvents.forget(key)
 	r.waits.forget(key)
 	r.problems.forget(key)
@@ -339,7 +343,21 @@ func (r *Reconciler) forget(key controller.Key) {
 	if r.requests.forget(key); r.config.Guard != nil {
 		r.config.Guard.Synced(key)
 	}
-	if known, outdated := r.states.forget(key), r.outdated.forget(key); known || outdated {
+	if known := r.states.forget(key); known || outdated {
 		r.config.Changed()
 	}
+}
+
+// Leave drops what is known of a parent that another reconciler syncs, but for what both share.
+func (r *Reconciler) Leave(key controller.Key) { r.leave(key) }
+
+func (r *Reconciler) leave(key controller.Key) (outdated bool) {
+	r.status.Forget(key)
+	r.passCache.forget(key)
+	r.resyncs.forget(key)
+	r.leftStatuses.forget(key)
+	r.related.forget(key)
+	r.namespaceWaiters.forget(key)
+	r.finalizeWaits.forget(key)
+	return r.outdated.forget(key)
 }

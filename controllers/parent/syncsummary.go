@@ -59,7 +59,7 @@ type Report struct {
 
 // outcome returns what the pass knows about its end besides its error.
 func (p *pass) outcome(err error) outcome {
-	o := outcome{revision: p.programs.Revision, inputs: int32(len(p.observed.Inputs)), failingInputs: int32(p.failedInputs)}
+	o := outcome{revision: p.editOf(p.programs.Revision), inputs: int32(len(p.observed.Inputs)), failingInputs: int32(p.failedInputs)}
 	switch {
 	case p.answered || err == nil:
 		o.inputsKnown = true
@@ -88,10 +88,13 @@ func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
 	}
 }
 
+// editOf returns by what a parent is synced: two specs may have the same scripts.
+func (r *shared) editOf(revision string) string { return r.config.Spec + "/" + revision }
+
 // Summary returns how the parents are. serving is the revision of the scripts that serves: Updated counts those that were synced by it. It
 // takes time for each parent.
 func (r *Reconciler) Summary(serving string) Summary {
-	r.states.serve(serving, r.parentKeys)
+	r.states.serve(r.editOf(serving), r.parentKeys)
 	s := r.states.summary(int32(r.Parents()))
 	if slices.ContainsFunc(r.childRules, apply.Rule.HoldsBack) {
 		s.Outdated = new(r.outdated.total())

@@ -40,6 +40,14 @@ func hashOf(parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Name returns what the edit is called once it serves all parents: the revision of its scripts, or its ID if there are none.
+func (e Edit) Name() string {
+	if e.Revision != "" {
+		return e.Revision
+	}
+	return e.ID(Edit{})
+}
+
 // Census is how many children there are, of how many parents.
 type Census struct {
 	Children map[schema.GroupKind]int

@@ -53,8 +53,10 @@ type Input struct {
 	State State
 	// Target is the revision of the sources that loads and that no preview holds, or empty if there is none.
 	Target string
-	// Unfit is set if the stable revision can't serve the spec, as it has scripts for other hooks: Target takes over for all parents at once.
-	Unfit bool
+	// TargetEdit is what Target stands for if that is an edit of the definition, and TargetSpec and UpdatedSpec are the specs of Target and of
+	// the updated revision. The latter is nil if it can't be had any more.
+	TargetEdit              *v1alpha1.GuardedEdit
+	TargetSpec, UpdatedSpec *v1alpha1.StableSpec
 	// Outdated is set if the sources hold another text than Target by now, which does not load or is held, or may do so in a moment.
 	Outdated bool
 	// Unarchived is set if Target or the stable revision is not archived yet: no step begins with Target, as the next process might have only one
@@ -119,6 +121,7 @@ func Next(in Input) Result {
 	d.clampTimes()
 	d.approval()
 	d.decide()
+	d.noteSpec()
 	d.result.State = d.next
 	return d.result
 }
@@ -177,12 +180,14 @@ func (d *decision) decide() {
 	case d.isAsked(v1alpha1.AbortRequest):
 		d.spendApproval()
 		d.takeBack("it was aborted")
+	case s.UpdatedEdit != nil && d.UpdatedSpec == nil:
+		d.takeBack("the host was restarted, and the definition has another spec by now")
 	case d.Target == "":
 	case s.StableRevision == "":
 		d.complete(d.Target)
 	case d.isPaused():
 		d.pause()
-	case d.Target == s.StableRevision, d.Unfit:
+	case d.Target == s.StableRevision:
 		d.complete(d.Target)
 	case d.Target == s.FailedRevision && s.UpdatedRevision == "" && !d.approvedNow:
 		if s.Phase = v1alpha1.ScriptsRolledBack; s.Message == "" {
@@ -218,6 +223,30 @@ func (d *decision) undoExceeded() {
 		return
 	}
 	s.Phase, s.FailedRevision = v1alpha1.ScriptsRolledBack, over.Revision
+}
+
+// noteSpec notes the spec of what has come to serve all parents. An edit of the definition is then named as the scripts are that it came with.
+func (d *decision) noteSpec() {
+	s := &d.next
+	edit := d.State.UpdatedEdit
+	switch s.StableRevision {
+	case "":
+		s.StableSpec = nil
+		return
+	case d.State.StableRevision:
+		return
+	case d.Target:
+		edit, s.StableSpec = d.TargetEdit, d.TargetSpec
+	case d.State.UpdatedRevision:
+		if edit != nil {
+			s.StableSpec = d.UpdatedSpec
+		}
+	default:
+		return
+	}
+	if edit != nil {
+		s.StableRevision = Edit(*edit).Name()
+	}
 }
 
 func (d *decision) isPaused() bool { return ptr.Deref(d.Spec.Paused, false) }
@@ -257,7 +286,7 @@ func (d *decision) complete(revision string) {
 
 func (d *decision) endSteps() {
 	s := &d.next
-	s.UpdatedRevision, s.Step, s.Steps, s.Bound, s.StartedAt, s.PausedAt = "", nil, nil, nil, nil, nil
+	s.UpdatedRevision, s.UpdatedEdit, s.Step, s.Steps, s.Bound, s.StartedAt, s.PausedAt = "", nil, nil, nil, nil, nil, nil
 	s.UpdatedParents, s.Parents, s.UnreadyParents, s.FailingParents, s.ChildrenBefore = nil, nil, nil, nil, nil
 }
 
@@ -274,7 +303,7 @@ func (d *decision) start() {
 	}
 	unready, failing, children := s.UnreadyParents, s.FailingParents, s.ChildrenBefore // Of an edit whose place this one takes.
 	d.endSteps()
-	s.UpdatedRevision, s.UnreadyParents, s.FailingParents, s.ChildrenBefore = d.Target, unready, failing, children
+	s.UpdatedRevision, s.UpdatedEdit, s.UnreadyParents, s.FailingParents, s.ChildrenBefore = d.Target, d.TargetEdit, unready, failing, children
 	if s.FailedRevision == d.Target {
 		s.FailedRevision = ""
 	}

@@ -591,21 +591,6 @@ func TestNext(t *testing.T) {
 			},
 			by: map[string]int{"C": 2},
 		},
-		"other hooks": {
-			reason: "No parent can keep what does not do for the spec; but none moves while the rollout is paused.",
-			world:  newWorld(10, number(2, 60)),
-			run: func(t *testing.T, w *world) {
-				edit("B")(t, w)
-				w.unfit, w.spec.Paused = true, ptr.To(true)
-				edit("C")(t, w)
-				w.spec.Paused = nil
-				w.settle(t)
-			},
-			want: []string{
-				"Progressing A->B step 1 of 2, 2 parents", "Progressing A->B step 1 of 2, 2 parents pause", "Paused A->B step 1 of 2, 2 parents pause", "Complete C",
-			},
-			by: map[string]int{"C": 10},
-		},
 		"pin": {
 			reason: "It serves all at once, whatever the sources hold; without it these are an edit.",
 			world:  newWorld(10, number(2, 60)),

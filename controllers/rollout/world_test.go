@@ -29,13 +29,11 @@ type world struct {
 	outdated bool
 	// unarchived is set while target is not archived.
 	unarchived bool
-	// unfit is set if the stable revision can't serve the spec.
-	unfit   bool
-	parents map[string]*box
-	now     time.Time
-	since   time.Time
-	busyAt  time.Time
-	last    Result
+	parents    map[string]*box
+	now        time.Time
+	since      time.Time
+	busyAt     time.Time
+	last       Result
 	// letThrough is the revision that took over in place of a preview, because an annotation named it.
 	letThrough string
 	// says is what checks come to when they are made, and analysis what they came to last.
@@ -92,7 +90,7 @@ func (w *world) parent(name string) Parent {
 func (w *world) input() Input {
 	in := Input{
 		Spec: w.spec, State: w.state, Target: w.target, Outdated: w.outdated, Approved: w.approved == w.target, LetThrough: w.letThrough == w.target,
-		Request: w.request, Unarchived: w.unarchived, Unfit: w.unfit && w.target != w.state.StableRevision, Now: w.now, Since: w.since, BusyAt: w.busyAt,
+		Request: w.request, Unarchived: w.unarchived, Now: w.now, Since: w.since, BusyAt: w.busyAt,
 		Analysis: w.analysis,
 	}
 	if w.spec != nil {

@@ -189,8 +189,8 @@ const (
 	ScriptsComplete ScriptRolloutPhase = "Complete"
 )
 
-// ScriptRolloutStatus is how far an edit of the scripts has come. Revisions are named by their
-// whole SHA-256.
+// ScriptRolloutStatus is how far an edit has come, of the scripts or of the definition.
+// Revisions of the scripts are named by their whole SHA-256, as are edits of the definition.
 type ScriptRolloutStatus struct {
 	// Phase is how far the edit has come: Progressing, Paused, Held, RolledBack or
 	// Complete. It is absent while the definition has no steps.
@@ -212,9 +212,16 @@ type ScriptRolloutStatus struct {
 	// the one that a rollback goes back to.
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
-	// UpdatedRevision is the revision that is being rolled out.
+	// StableSpec is the spec of the parents that do not have the edit yet, and the one
+	// that a rollback goes back to.
+	// +optional
+	StableSpec *StableSpec `json:"stableSpec,omitempty"`
+	// UpdatedRevision is the revision that is being rolled out, or the ID of the edit.
 	// +optional
 	UpdatedRevision string `json:"updatedRevision,omitempty"`
+	// UpdatedEdit is what updatedRevision stands for if that is an edit of the definition.
+	// +optional
+	UpdatedEdit *GuardedEdit `json:"updatedEdit,omitempty"`
 	// FailedRevision is the revision that was rolled back last. It is not tried again
 	// until it is approved by name.
 	// +optional
@@ -272,6 +279,14 @@ type ParentChildren struct {
 	Parent int64 `json:"parent"`
 	// Children is how many it had that were not being deleted.
 	Children int32 `json:"children"`
+}
+
+// StableSpec is a spec by which parents are synced.
+type StableSpec struct {
+	// Generation is that of the definition when it had the spec.
+	Generation int64 `json:"generation"`
+	// Spec is the spec as JSON, without scriptRollout.
+	Spec string `json:"spec"`
 }
 
 // ScriptApproval is what is known of the annotation that lets a revision through. Which user

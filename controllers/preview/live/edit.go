@@ -30,8 +30,8 @@ type edit struct {
 	previewed bool
 	serving   *Subject
 	limits    *v1alpha1.ScriptPreview
-	// settled is why a host asks no preview, or empty, and otherHooks why it holds the edit whatever a preview says, or empty.
-	settled, otherHooks string
+	// settled is why a host asks no preview, or empty.
+	settled string
 	// generation is that of the spec that the files make, if the scripts are those that serve, or zero.
 	generation int64
 	// waits is set if the edit does not begin because another revision is pinned, and pins if it is the pin that is edited.
@@ -84,9 +84,6 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		s.edit.limits = set.Preview
 	}
 	s.edit.serving, s.edit.gone = c.servingSubject(ctx, d, id, in), s.goneBefore(d, spec.ScriptRollout)
-	if set := spec.ScriptRollout; set != nil && len(set.Steps) > 0 && before.Plan != nil {
-		s.edit.otherHooks = s.Plan.OtherHooks(before.Plan)
-	}
 }
 
 // pin makes a definition run the archived revision that the files pin, if that does not serve already.
@@ -371,9 +368,6 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 		s.edit.gone.addTo(a.findings)
 	}
 	v.Held, v.Basis, v.Unknown = a.findings.Why(a.rule), a.findings.Summary(), a.findings.Unknown
-	if s.edit.otherHooks != "" {
-		v.Held = strings.TrimPrefix(v.Held+"; "+s.edit.otherHooks, "; ")
-	}
 	if a.partial {
 		v.Basis += "; a host goes by others, too, which were not asked for"
 	}

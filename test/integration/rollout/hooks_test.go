@@ -8,7 +8,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // customized is the end of a definition with a customize hook, which the texts of these tests have.
@@ -17,11 +16,12 @@ const (
 	customized = "script: {path: sync.js}}, customize: {version: v2, script: {path: sync.js}}}"
 )
 
-// customizing makes the script give children a value, with a customize hook.
+// customizing makes the script give children a value, and another one to those of parents whose definition has a customize hook.
 func (s *scene) customizing(value string) {
 	s.T.Helper()
-	s.write(fmt.Sprintf(`export function sync({parent}) {
-  return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: %q}}]};
+	s.write(fmt.Sprintf(`export function sync({parent, controller}) {
+  const value = controller.spec.hooks.customize ? "c-%[1]s" : "%[1]s";
+  return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value}}]};
 }
 export function customize() { return {relatedResources: []}; }
 `, value))
@@ -38,8 +38,8 @@ func (s *scene) waitForSynced(parents int32) {
 	})
 }
 
-// TestHookAddedAndRemoved adds a hook to a definition with steps, before and in the middle of a rollout, and takes it away. What served does not do
-// for other hooks: the edit is held, no parent fails or changes, and once it is approved it reaches all.
+// TestHookAddedAndRemoved adds a hook to a definition with steps, and takes it away, together with the scripts: what served does not do for other hooks, but
+// for the spec that served with it.
 func TestHookAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	const steps = "{steps: [{parents: 1, pauseSeconds: %d}]}"
@@ -49,31 +49,26 @@ func TestHookAddedAndRemoved(t *testing.T) {
 	s.waitForPhase(v1alpha1.ScriptsComplete)
 	r := s.record()
 	s.Apply(replace(s.text(fmt.Sprintf(steps, 600)), plain, customized))
-	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "its scripts are for the hooks customize, sync, and those that serve for sync: ",
-		"all parents would get it at once", "libretto rollout approve")
-	s.ApplyThing("new", "", "")
-	s.WaitFor(env.ConfigMaps, "new", env.HasField("two", "data", "value"))
-	s.waitForSynced(5)
-	s.approve()
-	s.WaitForCondition(s.definition, "Progressing", "True", "Serving")
+	s.waitForValues(map[string]int{"two": 3, "c-two": 1})
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "of the definition is rolled out: step 1 of 2", "its pause began")
+	s.waitForSynced(4)
+	s.run("promote "+s.definition, "")
+	s.waitForValues(map[string]int{"c-two": 4})
 	s.waitForPhase(v1alpha1.ScriptsComplete)
-	s.waitForSynced(5)
 
 	s.customizing("three")
-	s.waitForValues(map[string]int{"two": 4, "three": 1})
-	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "its pause began")
+	s.waitForValues(map[string]int{"c-two": 3, "c-three": 1})
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "revision ", "its pause began")
 	s.Apply(s.text(fmt.Sprintf(steps, 600)))
-	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "its scripts are for the hooks sync, and those that serve for customize, sync: ")
-	s.waitForSynced(5)
-	s.waitForValues(map[string]int{"two": 4, "three": 1})
-	s.approve()
-	s.waitForValues(map[string]int{"three": 5})
-	s.waitForSynced(5)
-	r.check(t, "two", "three")
+	s.waitForValues(map[string]int{"c-two": 3, "three": 1})
+	s.waitForSynced(4)
+	s.run("abort "+s.definition, "")
+	s.waitForValues(map[string]int{"c-two": 4})
+	s.waitForSynced(4)
+	r.check(t, "two", "c-two", "c-three", "three")
 }
 
-// TestHookAddedWhileDown adds a hook while no host runs, in the middle of a rollout: nothing that served does for the definition, and the newest text,
-// which makes no parent fail, serves all.
+// TestHookAddedWhileDown adds a hook while no host runs, in the middle of a rollout: what served goes on, and the newest pair begins anew.
 func TestHookAddedWhileDown(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 4, "{steps: [{parents: 1, pauseSeconds: 600}]}")
@@ -83,8 +78,10 @@ func TestHookAddedWhileDown(t *testing.T) {
 	s.Kill()
 	s.Apply(replace(s.text("{steps: [{parents: 1, pauseSeconds: 600}]}"), plain, customized))
 	s.start()
-	s.waitForValues(map[string]int{"two": 4})
-	s.waitForPhase(v1alpha1.ScriptsComplete)
+	s.waitForValues(map[string]int{"one": 3, "c-two": 1})
 	s.waitForSynced(4)
-	r.check(t, "one", "two")
+	s.run("promote "+s.definition, "")
+	s.waitForValues(map[string]int{"c-two": 4})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	r.check(t, "one", "two", "c-two")
 }

@@ -1,0 +1,260 @@
+package definition
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// instances are those of one definition.
+type instances struct {
+	running *instance                // syncs parents
+	serving atomic.Pointer[instance] // is running, for any goroutine
+	// updated syncs the parents that have an edit of the definition while that is rolled out.
+	updated *instance
+	next    *instance // is of a newer spec and waits for its scripts, or to be rolled out
+	// newest is the one of these that is of the newest spec that was accepted. It is nil if there is none yet.
+	newest *instance
+	// hashed is the last stable spec with its hash.
+	hashed struct{ of, hash string }
+}
+
+// all returns those that there are.
+func (s *instances) all() []*instance {
+	var all []*instance
+	for _, i := range []*instance{s.running, s.updated, s.next} {
+		if i != nil {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// latest returns the one of the newest spec, or another one that there is, or nil.
+func (s *instances) latest() *instance {
+	for _, i := range []*instance{s.newest, s.next, s.updated} {
+		if i != nil {
+			return i
+		}
+	}
+	return s.running
+}
+
+// maxStableSpec is how long a spec may be that is kept in the status, beside the one in the object: an object has 1.5 MiB at most.
+const maxStableSpec = 400 << 10
+
+// stableSpec returns the spec as the status keeps it, or nil if it is too long.
+func (p *Plan) stableSpec() *v1alpha1.StableSpec {
+	encoded, err := json.Marshal(p.object.Object["spec"])
+	if err != nil || len(encoded) > maxStableSpec {
+		return nil
+	}
+	return &v1alpha1.StableSpec{Generation: p.generation, Spec: string(encoded)}
+}
+
+// definitionWithSpec returns a definition as it was with a spec.
+func definitionWithSpec(object *unstructured.Unstructured, stable *v1alpha1.StableSpec) (*unstructured.Unstructured, error) {
+	var spec map[string]any
+	if err := json.Unmarshal([]byte(stable.Spec), &spec); err != nil {
+		return nil, fmt.Errorf("status.scriptRollout.stableSpec: %w", err)
+	}
+	former := &unstructured.Unstructured{Object: map[string]any{}}
+	for field, value := range object.Object {
+		former.Object[field] = value
+	}
+	former.Object["spec"] = spec
+	former.Object["metadata"] = object.DeepCopy().Object["metadata"]
+	former.SetGeneration(stable.Generation)
+	return former, nil
+}
+
+// stableHash returns the hash of the spec that a state says serves, or empty if edits of the definition are not rolled out.
+func (s *runtimeState) stableHash(state *rollout.State) string {
+	switch {
+	case !s.rollsSpecs(state):
+		return ""
+	case state.StableSpec == nil && s.running != nil: // It is too long.
+		return s.running.guard.spec
+	case state.StableSpec == nil:
+		return ""
+	case s.hashed.of != state.StableSpec.Spec:
+		s.hashed.of, s.hashed.hash = state.StableSpec.Spec, hashOf(state.StableSpec)
+	}
+	return s.hashed.hash
+}
+
+func hashOf(stable *v1alpha1.StableSpec) string {
+	object, err := definitionWithSpec(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}, stable)
+	if err != nil {
+		return ""
+	}
+	hash, err := (&Plan{object: object}).specHash()
+	if err != nil {
+		return ""
+	}
+	return hash
+}
+
+// stableScripts returns the revision of the scripts that a state says serves, or empty if no script does.
+func (s *runtimeState) stableScripts(state *rollout.State) scripts.RevisionID {
+	if hash := s.stableHash(state); hash != "" && state.StableRevision == (rollout.Edit{SpecHash: hash}).Name() {
+		return ""
+	}
+	return scripts.RevisionID(state.StableRevision)
+}
+
+// rollsSpecs reports whether edits of the definition are rolled out as those of scripts are.
+func (s *runtimeState) rollsSpecs(state *rollout.State) bool {
+	return state != nil && state.StableSpec != nil ||
+		s.rollout != nil && (len(s.rollout.Steps) > 0 || ptr.Deref(s.rollout.Paused, false))
+}
+
+// rolloutState returns the state of the rollout as it is stored, with the spec that runs if none is.
+func (s *runtimeState) rolloutState(object *unstructured.Unstructured) rollout.State {
+	state := storedRollout(object)
+	if s.running == nil || state.StableSpec != nil || !s.rollsSpecs(&state) {
+		return state
+	}
+	if state.StableSpec = s.running.plan.stableSpec(); state.StableRevision == "" && s.running.hooks.tree == nil {
+		state.StableRevision = s.running.guard.edit("").Name()
+	}
+	return state
+}
+
+// isOther reports whether an instance has another spec than the one that a state says serves, but for how scripts are named.
+func (s *runtimeState) isOther(i *instance, state *rollout.State) bool {
+	stable := s.stableHash(state)
+	return stable != "" && i.guard.spec != stable
+}
+
+// prepareStable builds an instance of the spec that served last, if the definition has another one by now and edits of it are rolled out. It
+// reports whether that is to run first, and why it can't.
+func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstructured) (first bool, refusal *Refusal) {
+	state := storedRollout(object)
+	if s.running != nil || state.StableSpec == nil || !s.rollsSpecs(&state) {
+		return false, nil
+	}
+	now, err := (&Plan{object: asRequested(object)}).specHash()
+	if err == nil && now == s.stableHash(&state) {
+		return false, nil
+	}
+	former, err := definitionWithSpec(object, state.StableSpec)
+	if err != nil {
+		return true, &Refusal{reasonInvalid, err}
+	}
+	plan, refusal := r.planner.Plan(former)
+	if refusal != nil {
+		refusal.Err = fmt.Errorf("generation %d of the spec, which serves until the present one is rolled out, can't be had: %w",
+			state.StableSpec.Generation, refusal.Err)
+		return true, refusal
+	}
+	refusal = r.prepare(s, plan)
+	s.newest = nil
+	return true, refusal
+}
+
+// assignSides makes the instances do what the status says of an edit of the definition.
+func (r *Reconciler) assignSides(object *unstructured.Unstructured, s *runtimeState, state *rollout.State) {
+	if s.running == nil {
+		return
+	}
+	edit := state.UpdatedEdit
+	isEdit := func(i *instance) bool { return i != nil && edit != nil && i.guard.spec == edit.SpecHash }
+	switch {
+	case isEdit(s.updated):
+	case s.updated != nil && edit == nil && s.isOther(s.running, state) && !s.isOther(s.updated, state):
+		r.promote(object, s)
+		return
+	case s.updated != nil:
+		r.retireUpdated(s)
+	}
+	if s.updated == nil && isEdit(s.next) {
+		s.updated, s.next = s.next, nil
+		s.updated.startSync()
+	}
+	next := split{stable: s.running}
+	if edit != nil {
+		next.assignment = rollout.AssignmentOf(s.rollout, state)
+		if s.updated != nil && s.updated.joins(s.running) {
+			next.updated = s.updated
+		}
+	}
+	r.divide(s, next)
+}
+
+// divide changes which instance syncs which parent, and enqueues the parents that change sides.
+func (r *Reconciler) divide(s *runtimeState, next split) {
+	moves := s.running.sides.set(next)
+	for _, i := range []*instance{next.stable, next.updated} {
+		if i != nil {
+			i.reconciler.ResyncSome(s.running.queue, r.config.ReloadSpread, moves)
+		}
+	}
+}
+
+// startSync waits for the caches of an instance that is to share the parents with the one that runs, once.
+func (i *instance) startSync() {
+	if i.cancelSync != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, i.cancelSync = context.WithCancel(context.Background())
+	go func() {
+		if i.reconciler.WaitForSync(ctx) {
+			i.synced.Store(true)
+			i.changed()
+		}
+	}()
+}
+
+// joins reports whether an instance syncs parents beside the one that runs, and makes it begin to if it can.
+func (i *instance) joins(running *instance) bool {
+	if i.joined || !i.ready() || !i.synced.Load() {
+		return i.joined
+	}
+	i.reconciler.Join(running.reconciler)
+	if err := i.reconciler.Watch(running.queue); err != nil {
+		i.log.Error(err, "a cache has stopped, as this process does")
+		return false
+	}
+	i.joined, i.lastInputs = true, i.inputs()
+	return true
+}
+
+// promote makes the updated instance the one that runs, without a pause of its parents.
+func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState) {
+	former, now := s.running, s.updated
+	if !now.joins(former) {
+		return
+	}
+	s.setRemovedWarnings(now)
+	now.queue, former.queue = former.queue, now.queue
+	now.sides, former.sides = former.sides, now.sides
+	now.startedAt = r.config.Environment.Clock.Now()
+	former.reconciler.Replaced()
+	s.running, s.updated = now, nil
+	s.serving.Store(now)
+	r.divide(s, split{stable: now})
+	s.retiring = append(s.retiring, newRetiring(former, now)...)
+	r.config.ScriptMetrics.Serves(keyOf(object.GetKind(), object).String(), now.hooks.revision())
+	r.config.Environment.Log.Info("an edit of the definition serves all parents", "definition", nameOf(object), "generation", now.plan.generation)
+}
+
+// retireUpdated gives all parents back to the instance that runs.
+func (r *Reconciler) retireUpdated(s *runtimeState) {
+	r.divide(s, split{stable: s.running})
+	s.retiring = append(s.retiring, newRetiring(s.updated, s.running)...)
+	if s.newest == s.updated {
+		s.newest = nil
+	}
+	s.updated = nil
+	s.running.changed() // Another instance of it is prepared.
+}
