@@ -76,6 +76,24 @@ func definitionWithSpec(object *unstructured.Unstructured, stable *v1alpha1.Stab
 	return former, nil
 }
 
+// AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present scriptRollout. It is the
+// definition itself if that is its spec, but for scripts and the pace of rolling updates.
+func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	state := storedStatus(object).ScriptRollout
+	if state == nil || state.StableSpec == nil {
+		return object, nil
+	}
+	now, err := (&Plan{object: asRequested(object)}).specHash()
+	if err != nil || now == hashOf(state.StableSpec) {
+		return object, err
+	}
+	former, err := definitionWithSpec(object, state.StableSpec)
+	if set, found, _ := unstructured.NestedMap(object.Object, "spec", "scriptRollout"); found && err == nil {
+		err = unstructured.SetNestedMap(former.Object, set, "spec", "scriptRollout")
+	}
+	return former, err
+}
+
 // stableHash returns the hash of the spec that a state says serves, or empty if edits of the definition are not rolled out.
 func (s *runtimeState) stableHash(state *rollout.State) string {
 	switch {

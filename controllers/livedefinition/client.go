@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 )
 
@@ -72,13 +73,27 @@ func (d *Definition) rollout() *v1alpha1.ScriptRolloutStatus {
 // serving returns the ID of the revision in use, in full if it is known, or "". While an edit is rolled out it is
 // that of the other parents.
 func (d *Definition) serving() string {
-	if stable := d.rollout().StableRevision; stable != "" {
-		return stable
+	if stable := d.rollout(); stable.StableRevision != "" && (stable.StableSpec == nil || d.Status.ScriptRevision != "") {
+		return stable.StableRevision
 	}
 	if d.Status.ScriptRevisionHash != "" {
 		return d.Status.ScriptRevisionHash
 	}
 	return d.Status.ScriptRevision
+}
+
+// editsSpec reports whether parents are synced by another spec than the definition has.
+func (d *Definition) editsSpec() bool {
+	served, err := definition.AsServed(d.Object)
+	return err != nil || served != d.Object
+}
+
+// nameOf returns what is said of an edit that is rolled out.
+func (d *Definition) nameOf(id string) string {
+	if r := d.rollout(); r.UpdatedEdit != nil && id == r.UpdatedRevision {
+		return "edit " + shortID(id) + " of the definition"
+	}
+	return "revision " + shortID(id)
 }
 
 // kinds are the kinds of definition, and kubectl's names for each.

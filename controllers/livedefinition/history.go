@@ -63,12 +63,16 @@ func (h *History) explain(err error, verb string) error {
 // addStates adds what the definition says of each revision, and the revisions that are not archived.
 func (h *History) addStates() {
 	r := h.of.rollout()
+	updated := r.UpdatedRevision
+	if r.UpdatedEdit != nil {
+		updated = r.UpdatedEdit.Revision
+	}
 	approved := archive.ParseID(h.of.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation])
 	if r.ApprovedRevision != "" {
 		approved = r.ApprovedRevision
 	}
 	for _, named := range []struct{ state, id string }{
-		{servingName(r.UpdatedRevision), h.of.serving()}, {"previous", h.of.Status.PreviousScriptRevisionHash}, {"updated", r.UpdatedRevision},
+		{servingName(r.UpdatedRevision), h.of.serving()}, {"previous", h.of.Status.PreviousScriptRevisionHash}, {"updated", updated},
 		{"held", r.HeldRevision},
 		{"failed", r.FailedRevision}, {"approved", approved}, {"pinned", h.of.Spec.ScriptRollout.Revision},
 	} {
@@ -76,6 +80,9 @@ func (h *History) addStates() {
 			continue
 		}
 		i := h.index(named.id)
+		if i < 0 && r.StableSpec != nil && (named.state == "failed" || named.state == "approved") {
+			continue // It may be an edit of the definition, and no revision.
+		}
 		if i < 0 {
 			h.Revisions, i = slices.Insert(h.Revisions, 0, Revision{}), 0
 		}

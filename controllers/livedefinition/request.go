@@ -31,18 +31,22 @@ func Request(first *Definition, action string) Decide {
 // requested returns what is said of a request.
 func (d *Definition) requested(action string) *Change {
 	r := d.rollout()
-	id, step, steps := shortID(r.UpdatedRevision), valueOf(r.Step), valueOf(r.Steps)
-	change := &Change{Done: fmt.Sprintf("%s: revision %s is promoted past step %d of %d", d, id, step, steps)}
+	id, step, steps := d.nameOf(r.UpdatedRevision), valueOf(r.Step), valueOf(r.Steps)
+	change := &Change{Done: fmt.Sprintf("%s: %s is promoted past step %d of %d", d, id, step, steps)}
+	stable := "revision " + shortID(r.StableRevision)
+	if r.UpdatedEdit != nil && r.StableSpec != nil {
+		stable = fmt.Sprintf("generation %d of the spec", r.StableSpec.Generation)
+	}
 	all := fmt.Sprintf("all %d parents get it now", valueOf(d.Status.Parents))
 	switch {
 	case action == v1alpha1.AbortRequest:
-		change.Done = fmt.Sprintf("%s: revision %s is aborted at step %d of %d", d, id, step, steps)
+		change.Done = fmt.Sprintf("%s: %s is aborted at step %d of %d", d, id, step, steps)
 		change.Notes = []string{
-			fmt.Sprintf("all parents get revision %s back", shortID(r.StableRevision)),
+			fmt.Sprintf("all parents get %s back", stable),
 			"it is not tried again before another edit has taken its place, or it is approved: " + d.command("rollout approve"),
 		}
 	case action == v1alpha1.PromoteFullRequest:
-		change.Done = fmt.Sprintf("%s: revision %s is promoted past all %d steps", d, id, steps)
+		change.Done = fmt.Sprintf("%s: %s is promoted past all %d steps", d, id, steps)
 		change.Notes = []string{all}
 	case step < steps:
 		change.Notes = []string{fmt.Sprintf("step %d begins now, whatever step %d waits for; a parent that fails because of the edit counts as before",
@@ -67,8 +71,8 @@ func (d *Definition) refuseRequest(action string) error {
 	case r.UpdatedRevision == "":
 		return errors.New("no edit is rolled out in steps: there is nothing to promote")
 	case r.Phase == v1alpha1.ScriptsHeld && !abort:
-		return fmt.Errorf("revision %s does not go well: %s: let it through to all parents with %s",
-			shortID(r.UpdatedRevision), r.Message, d.command("rollout approve"))
+		return fmt.Errorf("%s does not go well: %s: let it through to all parents with %s",
+			d.nameOf(r.UpdatedRevision), r.Message, d.command("rollout approve"))
 	case d.isPaused() && !abort:
 		return fmt.Errorf("it is paused: go on with %s first", d.command("rollout resume"))
 	}

@@ -132,6 +132,11 @@ func (d *Definition) phaseOf(wanted Wanted) (phase, why string) {
 	case phase == complete && wanted.Err != nil:
 		return PhaseUnknown, fmt.Sprintf("whether the host has read what the scripts hold is not known: %v\n"+
 			"name the revision with --revision, or its files with -f", wanted.Err)
+	case d.editsSpec() && (id == "" || isIt(d.Status.ObservedScriptRevisionHash)): // The scripts may be those that serve.
+		if phase == complete {
+			return progressing, fmt.Sprintf("generation %d of the spec does not serve yet", d.Object.GetGeneration())
+		}
+		return phase, why
 	case id == "":
 	case isIt(r.FailedRevision) && !isIt(d.serving(), r.UpdatedRevision):
 		return rolledBack, why

@@ -49,7 +49,10 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	if i < 0 {
 		return
 	}
-	d := live[i]
+	d, err := definition.AsServed(live[i])
+	if err != nil {
+		return
+	}
 	before, err := stage.NewBase(d, in.resources, c.Host, time.Now())
 	if err != nil {
 		return

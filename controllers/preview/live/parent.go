@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,11 +11,13 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // Found is a definition, and how it can be run.
@@ -47,9 +50,13 @@ func (c *Config) ForParent(ctx context.Context, resource apischema.GroupResource
 		if !namesParent(d, resource) {
 			continue
 		}
+		f := Found{Definition: d}
+		if d, f.Err = asServedTo(d, object); f.Err != nil {
+			found = append(found, f)
+			continue
+		}
 		c.Set.AddStored(d.DeepCopy())
 		i := slices.IndexFunc(c.Set.Definitions, func(o *document.Object) bool { return o.GetKind() == d.GetKind() && o.GetName() == d.GetName() })
-		f := Found{Definition: d}
 		f.Subject, f.Err = c.subject(ctx, c.Set.Definitions[i], d, in)
 		if f.Subject != nil && f.Subject.ruleOf(object) < 0 {
 			continue
@@ -66,6 +73,22 @@ func (c *Config) ForParent(ctx context.Context, resource apischema.GroupResource
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// asServedTo returns a definition with the spec by which a parent is synced.
+func asServedTo(d, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var status v1alpha1.DefinitionStatus
+	var spec struct {
+		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
+	}
+	if err := errors.Join(fieldsOf(d, "status", &status), fieldsOf(d, "spec", &spec)); err != nil {
+		return nil, err
+	}
+	state := status.ScriptRollout
+	if state != nil && state.UpdatedEdit != nil && rollout.AssignmentOf(spec.ScriptRollout, state).HasUpdated(memberOf(object)) {
+		return d, nil
+	}
+	return definition.AsServed(d)
 }
 
 // namesParent reports whether a definition names a resource as that of parents.

@@ -63,11 +63,19 @@ func served(d, object *unstructured.Unstructured) (id, why string, err error) {
 		return id, "", nil
 	}
 	step := fmt.Sprintf("step %d of %d of the rollout", ptr.Deref(state.Step, 1), ptr.Deref(state.Steps, 1))
-	member := rollout.Member{Hash: rollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
-	if assignment.HasUpdated(member) {
-		return assignment.Updated, step + " has the parent", nil
+	updated, what := assignment.Updated, "revision"
+	if state.UpdatedEdit != nil {
+		updated, what = state.UpdatedEdit.Revision, "edit of the definition"
 	}
-	return id, fmt.Sprintf("%s to revision %s does not have the parent yet", step, scripts.RevisionID(assignment.Updated).Short()), nil
+	if assignment.HasUpdated(memberOf(object)) {
+		return updated, step + " has the parent", nil
+	}
+	return id, fmt.Sprintf("%s to %s %s does not have the parent yet", step, what, scripts.RevisionID(assignment.Updated).Short()), nil
+}
+
+// memberOf returns what decides whether a parent is a member of a step.
+func memberOf(object *unstructured.Unstructured) rollout.Member {
+	return rollout.Member{Hash: rollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
 }
 
 // ofParent returns a definition of the cluster with the revision of the scripts that a host runs for a parent. newest is the one with what

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -67,6 +69,8 @@ func TestSpecSteps(t *testing.T) {
 		t.Errorf("after the first step: %s", s.describe())
 	}
 	s.run("status "+s.definition, "step 1 of 3", "2 of 2 parents of the step updated")
+	s.explains(thing(0), "step 1 of 3 of the rollout has the parent")
+	s.explains(thing(5), "does not have the parent yet")
 
 	s.Restart()
 	s.ApplyThing("new", "", "")
@@ -110,6 +114,9 @@ func TestSpecRollback(t *testing.T) {
 	s.WaitForCondition(s.definition, "Ready", "False")
 	s.waitForValues(map[string]int{"one": 10})
 	s.WaitForEvent(s.definition, "RolledBack", "t000")
+	if out := s.refused("status " + s.definition); !strings.Contains(out, "RolledBack") || !strings.Contains(out, "t000 fails: ") {
+		t.Errorf("libretto rollout status prints %s", out)
+	}
 	s.Restart()
 	s.ApplyThing("new", "", "")
 	s.waitForValues(map[string]int{"one": 11})
@@ -123,6 +130,30 @@ func TestSpecRollback(t *testing.T) {
 	s.waitForPhase(v1alpha1.ScriptsComplete)
 	s.WaitForCondition(s.definition, "Ready", "True")
 	r.check(t, "one", "p30", "p88")
+}
+
+// explains checks that libretto explain shows nothing to do for a parent: it runs the spec that a host does.
+func (s *scene) explains(name, why string) {
+	s.T.Helper()
+	program, err := cluster.Binary("libretto")
+	s.NoError(err)
+	out, err := exec.CommandContext(s.T.Context(), program, "explain", "things."+s.Group+"/"+name, "-n", s.Namespace, "--kubeconfig", s.Cluster.Kubeconfig).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), why) || strings.Contains(string(out), "data.value") {
+		s.T.Errorf("libretto explain of %s: %v: %s", name, err, out)
+	}
+}
+
+// refused runs a subcommand of libretto rollout that has to fail, and returns what it prints.
+func (s *scene) refused(line string) string {
+	s.T.Helper()
+	program, err := cluster.Binary("libretto")
+	s.NoError(err)
+	arguments := append([]string{"rollout"}, strings.Fields(line)...)
+	out, err := exec.CommandContext(s.T.Context(), program, append(arguments, "--kubeconfig", s.Cluster.Kubeconfig)...).CombinedOutput()
+	if err == nil {
+		s.T.Errorf("libretto rollout %s succeeds: %s", line, out)
+	}
+	return string(out)
 }
 
 // TestSpecUndone takes an edit of the definition back by hand, and by another edit before it is done.
