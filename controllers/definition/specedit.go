@@ -76,7 +76,7 @@ func definitionWithSpec(object *unstructured.Unstructured, stable *v1alpha1.Stab
 	return former, nil
 }
 
-// AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present scriptRollout. It is the
+// AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present settings for the host. It is the
 // definition itself if that is its spec, but for scripts and the pace of rolling updates.
 func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	state := storedStatus(object).ScriptRollout
@@ -88,8 +88,10 @@ func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, er
 		return object, err
 	}
 	former, err := definitionWithSpec(object, state.StableSpec)
-	if set, found, _ := unstructured.NestedMap(object.Object, "spec", "scriptRollout"); found && err == nil {
-		err = unstructured.SetNestedMap(former.Object, set, "spec", "scriptRollout")
+	for _, field := range settingFields {
+		if set, found, _ := unstructured.NestedMap(object.Object, "spec", field); found && err == nil {
+			err = unstructured.SetNestedMap(former.Object, set, "spec", field)
+		}
 	}
 	return former, err
 }
@@ -138,6 +140,9 @@ func (s *runtimeState) rollsSpecs(state *rollout.State) bool {
 // rolloutState returns the state of the rollout as it is stored, with the spec that runs if none is.
 func (s *runtimeState) rolloutState(object *unstructured.Unstructured) rollout.State {
 	state := storedRollout(object)
+	if s.running != nil && s.running == s.newest && s.isOther(s.running, &state) { // What served can't be had, and the newest spec took its place.
+		state.StableRevision, state.StableSpec, state.UpdatedRevision, state.UpdatedEdit = "", nil, "", nil
+	}
 	if s.running == nil || state.StableSpec != nil || !s.rollsSpecs(&state) {
 		return state
 	}
@@ -169,8 +174,12 @@ func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstruc
 		return true, &Refusal{reasonInvalid, err}
 	}
 	plan, refusal := r.planner.Plan(former)
-	if refusal != nil {
-		refusal.Err = fmt.Errorf("generation %d of the spec, which serves until the present one is rolled out, can't be had: %w",
+	switch {
+	case refusal != nil && s.rollout == nil: // All parents are to get the present spec at once.
+		return false, nil
+	case refusal != nil:
+		refusal.Err = fmt.Errorf("generation %d of the spec, which serves until the present one is rolled out, can't be had: %w\n"+
+			"make it so again, or delete spec.scriptRollout to let the present spec serve all parents at once",
 			state.StableSpec.Generation, refusal.Err)
 		return true, refusal
 	}

@@ -398,3 +398,38 @@ func (s *scene) killSpecAt(at, before, value string, period, parents int) {
 		}
 	}
 }
+
+// TestStableSpecUnavailable deletes a resource of the spec that serves while no host runs, in the middle of an edit that does without it: no child is
+// touched before someone chooses that the edit serves all parents.
+func TestStableSpecUnavailable(t *testing.T) {
+	t.Parallel()
+	e := env.NewWithThings(t)
+	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
+	s := &scene{Env: e, definition: e.Namespace, kind: env.Composite}
+	const rollout = "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 600}]}"
+	s.write(bySpec)
+	text := replace(s.text(rollout), "childResources: [", "childResources: [{apiVersion: "+s.Group+"/v1, resource: gizmos}, ")
+	s.Apply(text)
+	for n := range 3 {
+		s.ApplyThing(thing(n), map[bool]string{true: "tier: canary"}[n == 0], "")
+	}
+	s.start()
+	s.waitForValues(map[string]int{"one": 3})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	edited := replace(s.text(rollout), "generateSelector: true", "generateSelector: true\n  resyncPeriodSeconds: 50")
+	s.Apply(edited)
+	s.waitForValues(map[string]int{"one": 2, "p50": 1})
+	s.Kill()
+	s.Kubectl("delete", "crd", "gizmos."+s.Group)
+	r := s.record()
+	s.start()
+	s.WaitForCondition(s.definition, "Accepted", "False", "ResourceNotFound", "generation 1 of the spec, which serves until the present one is rolled out, "+
+		"can't be had: ", "gizmos", "delete spec.scriptRollout")
+	s.ApplyThing(thing(0), "tier: canary", "touched: true")
+	s.WaitForQuiet()
+	s.waitForValues(map[string]int{"one": 2, "p50": 1})
+	s.Apply(replace(edited, "scriptRollout: "+rollout, ""))
+	s.waitForValues(map[string]int{"p50": 3})
+	s.WaitForCondition(s.definition, "Accepted", "True")
+	r.check(t, "one", "p50")
+}
