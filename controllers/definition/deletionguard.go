@@ -192,28 +192,30 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 			s.guard.Replace(edit, i.guard.edit(string(pinned.ID)))
 		}
 	}
-	if hold := s.guard.Held(); s.isApproved(i, hold) {
+	if hold := s.guard.Held(); s.isApproved(hold) {
 		if s.guard.Approve(hold.Edit); hold.Message != "" {
 			i.reconciler.Resync(i.queue, r.config.ReloadSpread)
 		}
-	} else if edit != hold.Settled && s.isApproved(i, rollout.Hold{ID: edit.ID(hold.Settled), Edit: edit, Settled: hold.Settled}) {
+	} else if edit != hold.Settled && s.isApproved(rollout.Hold{ID: edit.ID(hold.Settled), Edit: edit, Settled: hold.Settled}) {
 		s.guard.Approve(edit)
 	}
 	s.guard.Serve(edit, complete)
 }
 
 // isApproved reports whether what is held is named by an annotation, or was let through by name.
-func (s *runtimeState) isApproved(i *instance, hold rollout.Hold) bool {
+func (s *runtimeState) isApproved(hold rollout.Hold) bool {
 	var sources []scripts.Object
-	tree := i.hooks.tree
-	if tree != nil {
-		sources = tree.Objects()
-	}
-	switch of := hold.Edit; {
-	case !hold.IsOfEdit():
-	case tree != nil && of == i.guard.edit(string(tree.State().Approved)) && of.Revision != "",
-		of == i.guard.edit("") && i.hooks.webhookPreview.isApproved():
-		return true
+	for _, i := range s.all() {
+		tree := i.hooks.tree
+		if tree != nil {
+			sources = append(sources, tree.Objects()...)
+		}
+		switch of := hold.Edit; {
+		case !hold.IsOfEdit():
+		case tree != nil && of == i.guard.edit(string(tree.State().Approved)) && of.Revision != "",
+			of == i.guard.edit("") && i.hooks.webhookPreview.isApproved():
+			return true
+		}
 	}
 	return approvalOf(s.approvals(sources), scripts.RevisionID(hold.ID)) != nil
 }
@@ -237,8 +239,8 @@ func (s *runtimeState) guardHold() (id, message string) {
 	return hold.ID, message
 }
 
-// exceededBy returns the edit that the guard holds and that can be taken back, or nothing: one of the scripts, or of the definition while that is
-// rolled out.
+// exceededBy returns the edit that the guard holds and that can be taken back, or nothing: one of the scripts, or of the definition while
+// that is rolled out.
 func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 	if i == nil || s.guard == nil {
 		return rollout.Exceeded{}
@@ -248,7 +250,8 @@ func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 	if state := storedRollout(s.object); hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
 		return rollout.Exceeded{Revision: state.UpdatedRevision, Before: state.StableRevision, Message: hold.Message}
 	}
-	if i.hooks.tree == nil || hold.Message == "" || over.SpecHash != before.SpecHash || over.SpecHash != i.guard.spec || over.Revision == before.Revision {
+	ofScripts := over.SpecHash == before.SpecHash && over.SpecHash == i.guard.spec && over.Revision != before.Revision
+	if hold.Message == "" || i.hooks.tree == nil || !ofScripts {
 		return rollout.Exceeded{}
 	}
 	return rollout.Exceeded{Revision: over.Revision, Before: before.Revision, Message: hold.Message}

@@ -94,30 +94,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build the next instance and start it once it is ready.
-	if refusal == nil {
-		refusal = r.recordFinalizers(ctx, plan)
-	}
-	switch first, why := r.prepareStable(s, object); {
-	case first && refusal == nil:
-		refusal = why
-	case first:
-	case refusal == nil:
-		refusal = r.prepare(s, plan)
-	default:
-		r.onRefused(key, s)
-	}
+	refusal = r.prepareNext(ctx, object, s, plan, refusal)
 	s.suspendScripts(refusal)
 	r.guardEdit(object, s) // What is approved is so before a pass asks.
 	r.assign(object, s)
 	r.advance(key, object, s)
 	r.updateTestInputs(s.all()...)
 	r.updatePreviewInputs(object, s)
-	for _, i := range s.all() {
-		if i == s.running || i.joined {
-			i.reconciler.ResourcesChanged()
-			i.reconciler.Expire()
-		}
-	}
+	s.expire()
 	r.guardEdit(object, s)
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.

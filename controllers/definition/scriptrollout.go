@@ -104,7 +104,8 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	}
 	v.next, v.after, v.waiting, v.lost = result.State, variant.Earlier(result.After, unsettled), waitingText(result), result.Lost
 	s.refreshSpec(&v.next, &state)
-	if v.serving = s.stableScripts(&v.next); v.next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
+	v.serving = s.stableScripts(&v.next)
+	if v.next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
 		v.serving = scripts.RevisionID(in.Target)
 	}
 	stored := storedStatus(object).ScriptRollout
@@ -343,7 +344,8 @@ func (r *Reconciler) healthOfFailing(
 
 // askStable answers how a parent is that fails with the edit. stable is nil without scripts.
 func (r *Reconciler) askStable(
-	i *instance, object *unstructured.Unstructured, stable *scripts.Revision, programs map[string]engines.Program, answer chan<- rollout.Health,
+	i *instance, object *unstructured.Unstructured, stable *scripts.Revision, programs map[string]engines.Program,
+	answer chan<- rollout.Health,
 ) {
 	health := rollout.Failing
 	defer func() {
@@ -492,7 +494,8 @@ func (v rolloutView) condition(object *unstructured.Unstructured, managers strin
 		c.Message = fmt.Sprintf("%s goes no further than step %d of %d: %s\ncorrect %s, or let it through to all parents: %s",
 			name(s.UpdatedRevision), *s.Step, *s.Steps, s.Message, what, approve(s.UpdatedRevision))
 	case s.Phase == v1alpha1.ScriptsPaused:
-		c.Reason, c.Message = reasonPaused, "spec.scriptRollout.paused keeps every parent at its revision: "+strings.TrimPrefix(stable, "revision ")
+		c.Reason = reasonPaused
+		c.Message = "spec.scriptRollout.paused keeps every parent at its revision: " + strings.TrimPrefix(stable, "revision ")
 		if s.UpdatedRevision != "" {
 			c.Message += fmt.Sprintf(", and %s after step %d of %d", strings.TrimPrefix(name(s.UpdatedRevision), "revision "), *s.Step, *s.Steps)
 		}

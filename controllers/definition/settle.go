@@ -36,8 +36,8 @@ func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
 	return max(0, s.rolloutEditedAt.Add(settleTime).Sub(now))
 }
 
-// suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused: what the
-// sources hold now is meant for that one.
+// suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused: what
+// the sources hold now is meant for that one.
 func (s *runtimeState) suspendScripts(refusal *Refusal) {
 	for _, i := range []*instance{s.running, s.updated} {
 		if i != nil && i.hooks.tree != nil {

@@ -52,7 +52,8 @@ func (s *sides) set(next split) (moves func(*unstructured.Unstructured) bool) {
 	return func(object *unstructured.Unstructured) bool { return before.of(object) != next.of(object) }
 }
 
-// Reconcile syncs a parent. What the other instance knows of it is forgotten, as all of it may be out of date once it is the parent's again.
+// Reconcile syncs a parent. What the other instance knows of it is forgotten, as all of it may be out of date once the parent is its own
+// again.
 func (s *sides) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	now, side, done := s.enter(key)
 	defer done()

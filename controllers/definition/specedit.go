@@ -76,8 +76,8 @@ func definitionWithSpec(object *unstructured.Unstructured, stable *v1alpha1.Stab
 	return former, nil
 }
 
-// AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present settings for the host. It is the
-// definition itself if that is its spec, but for scripts and the pace of rolling updates.
+// AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present settings for
+// the host. It is the definition itself if that is its spec, but for scripts and the pace of rolling updates.
 func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	state := storedStatus(object).ScriptRollout
 	if state == nil || state.StableSpec == nil {
@@ -140,7 +140,8 @@ func (s *runtimeState) rollsSpecs(state *rollout.State) bool {
 // rolloutState returns the state of the rollout as it is stored, with the spec that runs if none is.
 func (s *runtimeState) rolloutState(object *unstructured.Unstructured) rollout.State {
 	state := storedRollout(object)
-	if s.running != nil && s.running == s.newest && s.isOther(s.running, &state) { // What served can't be had, and the newest spec took its place.
+	// What served can't be had, and the newest spec took its place.
+	if s.running != nil && s.running == s.newest && s.isOther(s.running, &state) {
 		state.StableRevision, state.StableSpec, state.UpdatedRevision, state.UpdatedEdit = "", nil, "", nil
 	}
 	if s.running == nil || state.StableSpec != nil || !s.rollsSpecs(&state) {
@@ -158,8 +159,8 @@ func (s *runtimeState) isOther(i *instance, state *rollout.State) bool {
 	return stable != "" && i.guard.spec != stable
 }
 
-// prepareStable builds an instance of the spec that served last, if the definition has another one by now and edits of it are rolled out. It
-// reports whether that is to run first, and why it can't.
+// prepareStable builds an instance of the spec that served last, if the definition has another one by now and edits of it are rolled out.
+// It reports whether that is to run first, and why it can't.
 func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstructured) (first bool, refusal *Refusal) {
 	state := storedRollout(object)
 	if s.running != nil || state.StableSpec == nil || !s.rollsSpecs(&state) {
@@ -186,6 +187,35 @@ func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstruc
 	refusal = r.prepare(s, plan)
 	s.newest = nil
 	return true, refusal
+}
+
+// prepareNext builds an instance of the newest spec, or of the one that served last, if need be. It returns why the newest is refused.
+func (r *Reconciler) prepareNext(
+	ctx context.Context, object *unstructured.Unstructured, s *runtimeState, plan *Plan, refusal *Refusal,
+) *Refusal {
+	if refusal == nil {
+		refusal = r.recordFinalizers(ctx, plan)
+	}
+	switch first, why := r.prepareStable(s, object); {
+	case first && refusal == nil:
+		return why
+	case first:
+	case refusal == nil:
+		return r.prepare(s, plan)
+	default:
+		r.onRefused(keyOf(object.GetKind(), object), s)
+	}
+	return refusal
+}
+
+// expire drops what the instances that sync parents remember for some minutes alone.
+func (s *instances) expire() {
+	for _, i := range s.all() {
+		if i == s.running || i.joined {
+			i.reconciler.ResourcesChanged()
+			i.reconciler.Expire()
+		}
+	}
 }
 
 // assignSides makes the instances do what the status says of an edit of the definition.
@@ -272,7 +302,8 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	r.divide(s, split{stable: now})
 	s.retiring = append(s.retiring, newRetiring(former, now)...)
 	r.config.ScriptMetrics.Serves(keyOf(object.GetKind(), object).String(), now.hooks.revision())
-	r.config.Environment.Log.Info("an edit of the definition serves all parents", "definition", nameOf(object), "generation", now.plan.generation)
+	r.config.Environment.Log.Info("an edit of the definition serves all parents",
+		"definition", nameOf(object), "generation", now.plan.generation)
 }
 
 // retireUpdated gives all parents back to the instance that runs.

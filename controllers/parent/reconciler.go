@@ -231,7 +231,8 @@ func (r *Reconciler) Succeed(former *Reconciler) {
 	former.Replaced()
 }
 
-// Join shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before Watch.
+// Join shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before
+// Watch.
 func (r *Reconciler) Join(other *Reconciler) {
 	r.waits, r.states, r.hookEvents, r.problems = other.waits, other.states, other.hookEvents, other.problems
 	r.lastSyncs, r.requests = other.lastSyncs, other.requests

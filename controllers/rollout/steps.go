@@ -225,7 +225,8 @@ func (d *decision) undoExceeded() {
 	s.Phase, s.FailedRevision = v1alpha1.ScriptsRolledBack, over.Revision
 }
 
-// noteSpec notes the spec of what has come to serve all parents. An edit of the definition is then named as the scripts are that it came with.
+// noteSpec notes the spec of what has come to serve all parents. An edit of the definition is then named as the scripts are that it came
+// with.
 func (d *decision) noteSpec() {
 	s := &d.next
 	edit := d.State.UpdatedEdit

@@ -207,6 +207,23 @@ func TestGuardTakesSpecBack(t *testing.T) {
 	s.waitForPhase(v1alpha1.ScriptsComplete)
 }
 
+// TestSpecApproved approves an edit of the definition that its preview holds: no guard stops it in its steps.
+func TestSpecApproved(t *testing.T) {
+	t.Parallel()
+	s := newSpecScene(t, 10, "{steps: [{parents: 80%}]}")
+	r := s.record()
+	s.editSpec(77)
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "it would delete")
+	s.waitForValues(map[string]int{"one": 10})
+	if n := r.deletions(); n != 0 {
+		t.Errorf("%d children were deleted before the approval", n)
+	}
+	s.approve()
+	s.waitForValues(map[string]int{})
+	s.waitForPhase(v1alpha1.ScriptsComplete)
+	s.WaitForCondition(s.definition, "Ready", "True")
+}
+
 // TestMethodInSteps edits an update method and the scripts in one go: the canary's children are made again, and no others before the next step.
 func TestMethodInSteps(t *testing.T) {
 	t.Parallel()
