@@ -45,7 +45,7 @@ var sourceReasons = []string{"ScriptSourceMissing", "ScriptSourceUnreadable"}
 
 // progressing returns the condition Progressing as it is to be stored, without the parent that a rollout waits for.
 func (s *runtimeState) progressing(v statusView) metav1.Condition {
-	if c, known := v.rollout.condition(s.object, managersOf(v.objects)); known && (v.held == "" || v.rollout.pinned) {
+	if c, known := v.rollout.condition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
 		return c
 	}
 	stored := storedStatus(s.object).Conditions
@@ -58,6 +58,12 @@ func (s *runtimeState) progressing(v statusView) metav1.Condition {
 		}
 	}
 	return metav1.Condition{}
+}
+
+// isOfRollout reports whether a condition of the rollout is the condition Progressing. It does not know of an edit that is held, or is being
+// previewed, before a parent has it.
+func (v statusView) isOfRollout(c metav1.Condition) bool {
+	return v.rollout.pinned || v.held == "" && (v.problems.Previewing == "" || c.Reason != reasonServing)
 }
 
 // withPendingEdit returns the condition Ready, which is not True while an edit does not serve all parents.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // TestPendingEdit checks which of Stalled and Reconciling an edit has, and what Ready is then.
@@ -33,6 +34,7 @@ func TestPendingEdit(t *testing.T) {
 		stored      *v1alpha1.DefinitionStatus
 		rollout     rolloutView
 		next        bool
+		previewing  scripts.RevisionID
 		ready       string
 		want        []string
 	}{
@@ -42,6 +44,10 @@ func TestPendingEdit(t *testing.T) {
 		"held, archived": {reason: "ScriptsReady has the reason too.", scripts: "True Held", progressing: "False Held", want: []string{"Stalled Held", synced("False", "Held")}},
 		"previewed again": {
 			reason: "What is stored of it counts until its preview has ended: a restart is no way out.", stored: held, want: []string{"Stalled Held", synced("False", "Held")},
+		},
+		"previewed again, with steps": {
+			reason: "The rollout does not know of it.", rollout: rollout(v1alpha1.ScriptsComplete), stored: held, previewing: "b",
+			want: []string{"Stalled Held", synced("False", "Held")},
 		},
 		"does not load": {reason: "It waits for someone.", scripts: "False ScriptInvalid", want: []string{"Stalled ScriptInvalid", synced("False", "ScriptInvalid")}},
 		"tests fail":    {reason: "So does this.", scripts: "False TestsFailed", want: []string{"Stalled TestsFailed", synced("False", "TestsFailed")}},
@@ -87,6 +93,7 @@ func TestPendingEdit(t *testing.T) {
 				c.scripts = "True Loaded"
 			}
 			v := statusView{rollout: c.rollout, conditions: []metav1.Condition{acceptedCondition(c.refusal), condition("ScriptsReady", c.scripts)}}
+			v.problems.Previewing = c.previewing
 			if c.progressing != "" {
 				v.conditions = append(v.conditions, condition("Progressing", c.progressing))
 			}

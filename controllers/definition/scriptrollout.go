@@ -367,7 +367,7 @@ func (r *Reconciler) askStable(
 }
 
 // merge returns what the status is to say of a rollout, after what it says of held revisions. Which one is approved is the rollout's to say.
-func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v1alpha1.ScriptRolloutStatus {
+func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus) *v1alpha1.ScriptRolloutStatus {
 	if !v.managed {
 		return before
 	}
@@ -375,7 +375,7 @@ func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus, held string) *v
 	if before != nil {
 		next.HeldRevision = before.HeldRevision
 	}
-	if held != "" && !v.pinned && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
+	if next.HeldRevision != "" && !v.pinned && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
 		next.Phase = v1alpha1.ScriptsHeld
 	}
 	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {

@@ -34,7 +34,7 @@ func TestApprovalsInStatus(t *testing.T) {
 			view := statusView{problems: scripts.State{Approved: scripts.RevisionID(c.preview), Loaded: "B"}}
 			view.rollout = rolloutView{managed: c.managed, next: rollout.State{StableRevision: "A", ApprovedRevision: c.decide}}
 			stored := &v1alpha1.ScriptRolloutStatus{StableRevision: "A", ApprovedRevision: c.stored}
-			got := view.rollout.merge(scriptRolloutStatus(stored, view), "")
+			got := view.rollout.merge(scriptRolloutStatus(stored, view))
 			if got == nil || got.ApprovedRevision != c.want {
 				t.Errorf("%s\ngot %+v, want approved revision %q", c.reason, got, c.want)
 			}

@@ -84,7 +84,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	v.parents = newParentStatus(s.running, rollout.serves(v), r.config.Environment.Clock.Now())
 	ready := scriptsCondition(newest, rollout.withServing(v.problems, newest == s.running), v.held)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, ready)}
-	if c, known := rollout.progressing(s.object, managersOf(v.objects)); known && (v.held == "" || rollout.pinned) {
+	if c, known := rollout.progressing(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)

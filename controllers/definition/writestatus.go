@@ -47,7 +47,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	}
 	status.ObservedScriptRevisionHash = observedRevision(status, v)
 	before := status.ScriptRollout
-	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(before, v), v.held)
+	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(before, v))
 	setApproval(before, status.ScriptRollout, v.approvals)
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
