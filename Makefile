@@ -5,12 +5,11 @@ BIN := bin
 
 # RACE=1 runs the tests with the race detector, which needs a C compiler; a machine with only Go and make has none.
 RACE ?=
-ifneq ($(RACE),)
-RACE_FLAG := -race
-TEST_CGO := 1
-else
-TEST_CGO := 0
-endif
+RACE_FLAG := $(if $(RACE),-race)
+
+# Everything is compiled with these settings and no other flags, so that nothing is compiled twice: programs, tests, checks, generators, and
+# what the control plane has in common with them. Only the archives of a release differ, by -trimpath.
+export CGO_ENABLED := $(if $(RACE),1,0)
 
 # TESTFLAGS is added to every go test: make unit TESTFLAGS='-run TestClaim -v'.
 TESTFLAGS ?=
@@ -37,7 +36,7 @@ step = $(if $(STEPS),[$(1)/$(STEPS)] )
 .PHONY: build
 build: ## Build bin/libretto, bin/libretto-worker, which runs scripts, and links for kubectl libretto
 	CGO_ENABLED=0 ./tools/progress.sh '$(call step,1)bin/libretto' ./cmd/... \
-		$(GO) build -v -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
+		$(GO) build -v -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 	ln -sf libretto $(BIN)/kubectl-libretto
 	ln -sf libretto $(BIN)/kubectl_complete-libretto
 
@@ -88,13 +87,17 @@ test: format unit integration ## Run all tests
 .PHONY: unit
 unit: ## Run the tests that need nothing but Go (RACE=1: with the race detector)
 	packages=$$($(GO) list ./...) && \
-	CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
-	CGO_ENABLED=$(TEST_CGO) $(GO) -C tools test $(RACE_FLAG) $(TESTFLAGS) ./...
+	$(GO) test $(RACE_FLAG) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
+	$(GO) -C tools test $(RACE_FLAG) $(TESTFLAGS) ./...
+
+.PHONY: quick
+quick: ## Compile, vet and test what depends on the files that have changed since the last run that passed
+	./tools/quick.sh
 
 .PHONY: integration
 integration: build controlplane ## Run the tests that need a control plane
 	./test/controlplane/build.sh go test -vet=off ./...
-	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
+	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(GO) test $(RACE_FLAG) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
 
 # FUZZTIME is how long each target runs: make fuzz FUZZTIME=10m.
 FUZZTIME ?= 1m

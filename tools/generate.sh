@@ -10,6 +10,7 @@
 # ROOT is the directory to write to. It defaults to the checkout.
 set -eu
 cd "$(dirname "$0")/.."
+export CGO_ENABLED="${CGO_ENABLED:-0}" # As make sets it: what is compiled is shared.
 root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
@@ -21,7 +22,7 @@ mkdir -p "$root/engines/cel"
 bin/tools/hooktypes cel "$hooks" > "$root/engines/cel/zz_generated.fields.go"
 
 # The API lists the engines of scripts.
-CGO_ENABLED=0 go run ./engines/standard/apimarkers controllers/api/v1alpha1/script.go > bin/tools/script.go.new
+go run ./engines/standard/apimarkers controllers/api/v1alpha1/script.go > bin/tools/script.go.new
 cp bin/tools/script.go.new "$root/controllers/api/v1alpha1/script.go"
 
 bin/tools/controller-gen object crd paths=./controllers/api/v1alpha1 \

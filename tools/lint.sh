@@ -8,6 +8,7 @@
 # PACKAGE is a pattern in the program's module, such as ./apply/...; then only these are checked.
 set -eu
 cd "$(dirname "$0")/.."
+export CGO_ENABLED="${CGO_ENABLED:-0}" # As make sets it: what is compiled is shared.
 
 mkdir -p bin/tools
 go -C tools build -o ../bin/tools/ honnef.co/go/tools/cmd/staticcheck

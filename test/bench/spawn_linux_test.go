@@ -26,7 +26,7 @@ type spawned struct {
 func buildWorker(tb testing.TB) string {
 	tb.Helper()
 	program := filepath.Join(tb.TempDir(), "libretto-worker")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=bench", "-o", program, "../../cmd/libretto-worker")
+	build := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=bench", "-o", program, "../../cmd/libretto-worker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)

@@ -94,7 +94,7 @@ func buildLibretto(tb testing.TB) string {
 	tb.Helper()
 	folder := tb.TempDir()
 	const flags = "-s -w -X main.version=bench"
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", folder+string(filepath.Separator), "../../cmd/...")
+	build := exec.Command("go", "build", "-ldflags", flags, "-o", folder+string(filepath.Separator), "../../cmd/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)
