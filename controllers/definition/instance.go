@@ -107,6 +107,9 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 		h.close()
 		return nil, err
 	}
+	if s.running == nil { // Otherwise the spec that runs tells what the definition writes.
+		reconciler.Register()
+	}
 	sides := &sides{}
 	built := &instance{
 		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log, sides: sides,

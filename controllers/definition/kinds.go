@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -76,6 +77,29 @@ func (r *Reconciler) enqueueAll() {
 			r.queue.Enqueue(keyOf(kind, object))
 		}
 	}
+}
+
+// notePlanned notes that a definition has been planned, and lets all begin if it was the last one of those that there were at the start.
+func (r *Reconciler) notePlanned(s *runtimeState) {
+	if r.known.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.planned = true
+	for kind, cache := range r.kinds {
+		if !cache.HasSynced() && cache.Err() == nil {
+			return
+		}
+		for _, object := range cache.List() {
+			s := r.states[keyOf(kind, object)]
+			if r.config.Target.Matches(labels.Set(object.GetLabels())) && (s == nil || !s.planned) {
+				return
+			}
+		}
+	}
+	r.known.Store(true)
+	r.enqueueAll()
 }
 
 // syncCache opens or closes the cache of one kind of definition.

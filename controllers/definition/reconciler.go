@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +27,10 @@ type Reconciler struct {
 	queue   *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
 	finalizers *finalizerRecord
+
+	// known is set once each definition that there was at the start has been planned. No parent is synced before, by a definition that does not
+	// know of another one with the same parents.
+	known atomic.Bool
 
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind; those that the API server serves
@@ -95,6 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build the next instance and start it once it is ready.
 	refusal = r.prepareNext(ctx, object, s, plan, refusal)
+	r.notePlanned(s)
 	s.suspendScripts(refusal)
 	r.guardEdit(object, s) // What is approved is so before a pass asks.
 	r.assign(object, s)

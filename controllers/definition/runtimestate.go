@@ -21,6 +21,8 @@ import (
 // definition uses it, and there is one at a time.
 type runtimeState struct {
 	instances
+	// planned is set once it has been planned. The Reconciler's lock guards it.
+	planned bool
 	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
 	// removedWarnings are about resources that the spec before the running one had.
@@ -143,7 +145,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, s *runtimeState) {
 	state := s.rolloutState(object)
 	switch other := s.running != nil && s.next != nil && s.isManaged(s.next, object) && s.isOther(s.next, &state); {
-	case !s.next.ready():
+	case !s.next.ready(), s.running == nil && !r.known.Load():
 	case other: // It is rolled out.
 		s.next.startSync()
 	case s.updated == nil: // Otherwise that is being rolled out.

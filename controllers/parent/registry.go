@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Registry holds the running definitions of a process, so that one can name another.
+// Registry holds the definitions that run in a process, or are about to, so that one knows of another.
 // A nil Registry is empty.
 type Registry struct {
 	mu      sync.RWMutex
@@ -25,11 +25,15 @@ func (g *Registry) add(r *Reconciler) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		for i := range r.parents {
-			kind := r.parents[i].Kind.GroupKind()
-			g.running[kind] = append(g.running[kind], r)
+			if kind := r.parents[i].Kind.GroupKind(); !slices.Contains(g.running[kind], r) {
+				g.running[kind] = append(g.running[kind], r)
+			}
 		}
 	}
 }
+
+// Register makes other definitions know of this one before Watch does.
+func (r *Reconciler) Register() { r.env.Registry.add(r) }
 
 func (g *Registry) remove(r *Reconciler) {
 	if g != nil {
