@@ -1,12 +1,14 @@
 package webhooks
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
@@ -186,4 +188,51 @@ func TestForgetfulServer(t *testing.T) {
 		waitForValue(e, name, "two")
 	}
 	e.WaitForCondition(definition, "Ready", "True")
+}
+
+// TestPreviewsOfSlowTenants has two definitions take all previews that a host makes at once, with servers that do not answer: an edit of a third
+// one that deletes all children waits for its turn, and is held then.
+func TestPreviewsOfSlowTenants(t *testing.T) {
+	e := env.NewRunning(t)
+	third := define(e, "third", fmt.Sprintf("{version: v2, script: {engine: JavaScript, inline: %s}}", script("one")), "")
+	names := []string{"third0", "third1", "third2"}
+	for _, name := range names {
+		applyThing(e, "third", name)
+		waitForValue(e, name, "one")
+	}
+	answer := make(chan struct{})
+	answers := sync.OnceFunc(func() { close(answer) })
+	for _, set := range []string{"slow", "slower"} {
+		newServed(t, e, set)
+		silent := serve(t, nil)
+		t.Cleanup(answers) // Before the server closes, which waits for what is under way.
+		silent.says(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-answer:
+			case <-r.Context().Done():
+			}
+			wanting("two")(w, r)
+		})
+		define(e, set, strings.Replace(previewed(silent.URL), "5s", "25s", 1), "")
+		e.Eventually(func() error {
+			if silent.called() == 0 {
+				return errors.New("its preview has not begun")
+			}
+			return nil
+		})
+	}
+	before := children(e, names...)
+	define(e, "third", fmt.Sprintf("{version: v2, script: {engine: JavaScript, inline: %s}}", env.Quote("export const sync = () => ({children: []})")), "")
+	e.WaitForCondition(third, "Accepted", "True") // The host has read it.
+	e.WaitForQuiet()
+	if now := children(e, names...); !slices.Equal(now, before) {
+		t.Fatalf("children %q, before %q: the edit did not wait for its preview", now, before)
+	}
+	answers()
+	e.WaitForCondition(third, "Progressing", "False", "Held", "it would delete 3 of 3 children of 3 of 3 parents")
+	if now := children(e, names...); !slices.Equal(now, before) {
+		t.Errorf("children %q, before %q", now, before)
+	}
+	waitForValue(e, "slow0", "two")
+	waitForValue(e, "slower0", "two")
 }
