@@ -65,18 +65,13 @@ func (r *Reconciler) guardRelease(ctx context.Context, key controller.Key, paren
 	if r.config.Guard == nil || r.config.Finalizing.Enabled || parent.GetDeletionTimestamp() == nil || !r.hasFinalizer(parent) {
 		return nil
 	}
-	claim, err := r.config.Variant.Claim(parent)
-	if err != nil {
-		return err
-	}
-	for i := range r.children {
-		for _, child := range lastingChildren(parent, claim, r.children[i].cache.OwnedBy(parent.GetUID())) {
-			if err := r.guardDeletion(ctx, key, parent, r.config.Programs(parent).Revision, apply.KeyOf(child), false); err != nil {
-				return err
-			}
+	children, err := r.findLastingChildren(parent)
+	for _, child := range children {
+		if err := r.guardDeletion(ctx, key, parent, r.config.Programs(parent).Revision, apply.KeyOf(child), false); err != nil {
+			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // guardFinalizer returns why the finalizer must stay, or nil: without it the garbage collector deletes the children.
@@ -171,10 +166,16 @@ func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema
 
 // LastingChildren returns the children of a parent, without those that are being deleted. What this process has written counts, also if the
 // caches do not show it yet.
-func (r *Reconciler) LastingChildren(parent *unstructured.Unstructured) (children []*unstructured.Unstructured) {
+func (r *Reconciler) LastingChildren(parent *unstructured.Unstructured) []*unstructured.Unstructured {
+	children, _ := r.findLastingChildren(parent) // The pass fails with the error.
+	return children
+}
+
+// findLastingChildren is LastingChildren. The error is why the claim of the parent can't be read.
+func (r *Reconciler) findLastingChildren(parent *unstructured.Unstructured) (children []*unstructured.Unstructured, err error) {
 	claim, err := r.config.Variant.Claim(parent)
 	if err != nil {
-		return nil // The pass fails with it.
+		return nil, err
 	}
 	created := r.pendingWrites.createdBy(parent.GetUID())
 	for i := range r.children {
@@ -183,7 +184,7 @@ func (r *Reconciler) LastingChildren(parent *unstructured.Unstructured) (childre
 		owned = append(owned, unknown(created, owned, r.children[i].Kind)...)
 		children = append(children, lastingChildren(parent, claim, owned)...)
 	}
-	return children
+	return children, nil
 }
 
 // lastingChildren returns the objects that a parent owns and claims, without those that are being deleted.
