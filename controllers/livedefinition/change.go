@@ -160,9 +160,11 @@ func (d *Definition) toApprove(first *Definition, revision string) (string, erro
 			d, orNone(waits), shortID(before), d.command("rollout status"))
 	case revision == "" || sameRevision(revision, waits):
 		return waits, nil
-	case archive.ParseID(revision) == "":
-		return "", fmt.Errorf("%q is no revision: write its 64 digits, or the first 16", revision)
-	case sameRevision(revision, d.serving()):
+	}
+	if _, err := ParseID(revision); err != nil {
+		return "", err
+	}
+	if sameRevision(revision, d.serving()) {
 		return "", fmt.Errorf("%s: revision %s serves already", d, shortID(revision))
 	}
 	return revision, nil
