@@ -585,7 +585,7 @@ func (v rolloutView) inScriptsReady(object *unstructured.Unstructured, c metav1.
 // sendRolloutEvents emits an event if the condition Progressing, which is stored, says something else of a rollout.
 func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
 	c, known := v.rollout.condition(object, managersOf(v.objects))
-	if !known || v.held != "" && !v.rollout.pinned {
+	if !known || !v.isOfRollout(c) {
 		return
 	}
 	before, now := s.lastEvents.rollout, c.Reason+": "+c.Message
