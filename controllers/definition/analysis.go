@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
@@ -100,11 +101,11 @@ func (i *instance) analyzedParents(assignment rollout.Assignment, state rollout.
 	var all []analysis.Parent
 	before := rollout.ChildrenByParent(state.ChildrenBefore)
 	i.reconciler.EachParent(func(object *unstructured.Unstructured, _ parent.LastSync) {
-		member := memberOf(object)
+		member := rollout.MemberOf(object)
 		if !assignment.HasUpdated(member) {
 			return
 		}
-		p := analysis.Parent{Name: objectName(object), Object: object, Children: i.reconciler.LastingChildren(object)}
+		p := analysis.Parent{Name: apply.KeyOf(object).String(), Object: object, Children: i.reconciler.LastingChildren(object)}
 		if n, is := before[member.Hash]; is {
 			p.Before = &n
 		} else if began := state.StartedAt; began != nil && !object.GetCreationTimestamp().Time.Before(began.Add(-time.Second)) {

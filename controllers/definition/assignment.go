@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -27,13 +28,8 @@ type assignment struct {
 	problem string
 }
 
-// memberOf returns what decides about a parent.
-func memberOf(object *unstructured.Unstructured) rollout.Member {
-	return rollout.Member{Hash: rollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
-}
-
 func (a *assignment) programsFor(object *unstructured.Unstructured) parent.Programs {
-	if a.HasUpdated(memberOf(object)) {
+	if a.HasUpdated(rollout.MemberOf(object)) {
 		return a.updated
 	}
 	return a.stable
@@ -66,10 +62,11 @@ func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured)
 	return rollout.IsManaged(s.rollout, stored) && (i.hooks.tree != nil || s.rollsSpecs(stored))
 }
 
-// setRollout notes how the newest spec rolls out edits of scripts, also if the rest of it is refused: a pause or a pin in an emergency must
-// act.
+// setRollout notes how the newest spec rolls out edits of scripts, and its limits, also if the rest of it is refused: a pause or a pin in an
+// emergency must act.
 func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
 	set, err := scriptRolloutOf(object)
+	s.limits.Store(ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview)
 	if err != nil { // The condition Accepted has the reason.
 		return
 	}

@@ -24,10 +24,15 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// specHash returns the SHA-256 of the spec without the scripts, which have a revision, and without what says how fast a rolling update goes.
-// All else counts, as hooks are given the definition.
+// specHash is that of the spec.
 func (p *Plan) specHash() (string, error) {
-	spec := maps.Clone(jsonvalue.ObjectIn(p.object.Object, "spec"))
+	return specHash(jsonvalue.ObjectIn(p.object.Object, "spec"))
+}
+
+// specHash returns the SHA-256 of a spec without the scripts, which have a revision, without what is for the host alone, and without what
+// says how fast a rolling update goes. All else counts, as hooks are given the definition.
+func specHash(spec map[string]any) (string, error) {
+	spec = jsonvalue.Clone(withoutAny(spec, settingFields))
 	hooks := maps.Clone(jsonvalue.ObjectIn(spec, "hooks"))
 	for name := range hooks {
 		hooks[name], _ = jsonvalue.Without(jsonvalue.ObjectIn(hooks, name), "script")
@@ -94,6 +99,16 @@ func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded
 	}
 	hash, err := p.specHash()
 	return guarded{s.guard, hash}, err
+}
+
+// setDeletionLimits notes what bounds deletions if nothing was edited. The schema lets nothing in that can't be read.
+func (s *runtimeState) setDeletionLimits(object *unstructured.Unstructured) {
+	set, _ := decode[struct {
+		Spec struct {
+			DeletionGuard *v1alpha1.DeletionGuard `json:"deletionGuard"`
+		} `json:"spec"`
+	}](object)
+	s.deletionLimits.Store(set.Spec.DeletionGuard)
 }
 
 // guardLimits returns what bounds deletions.

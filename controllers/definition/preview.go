@@ -167,18 +167,6 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	}
 }
 
-// setLimits notes the limits that a definition sets. The schema lets none in that can't be read.
-func (s *runtimeState) setLimits(object *unstructured.Unstructured) {
-	set, _ := decode[struct {
-		Spec struct {
-			ScriptRollout v1alpha1.ScriptRollout  `json:"scriptRollout"`
-			DeletionGuard *v1alpha1.DeletionGuard `json:"deletionGuard"`
-		} `json:"spec"`
-	}](object)
-	s.limits.Store(set.Spec.ScriptRollout.Preview)
-	s.deletionLimits.Store(set.Spec.DeletionGuard)
-}
-
 // limitsText returns a text that is another one for other limits.
 func limitsText(limits *v1alpha1.ScriptPreview) string {
 	if limits == nil {

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ func TestPreviewLimits(t *testing.T) {
 		},
 	} {
 		var s runtimeState
-		s.setLimits(&unstructured.Unstructured{Object: map[string]any{"spec": c.spec}})
+		s.setRollout(&unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}, time.Time{})
 		got := limitsText(s.limits.Load())
 		if got != c.want {
 			t.Errorf("%s: %s: %q, want %q", name, c.reason, got, c.want)

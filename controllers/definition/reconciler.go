@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	s.retain(object, s.status)
 	level, levelWarnings := logLevel(object)
 	s.level.Set(level)
-	s.setLimits(object)
+	s.setDeletionLimits(object)
 	s.setRollout(object, r.config.Environment.Clock.Now())
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
@@ -126,15 +127,12 @@ func (s *runtimeState) ofMembers(state *rollout.State) *instance {
 
 // setPin sets what the spec pins, which is nothing to a definition without scripts.
 func (v *rolloutView) setPin(object *unstructured.Unstructured, s *runtimeState, in *rollout.Input) {
-	stable := s.running
-	if stable == nil {
-		stable = s.next
-	}
-	if a := stable.hooks.assigned.Load(); a != nil {
-		v.problem = a.problem
-	}
-	if s.updated != nil && v.problem == "" {
-		if a := s.updated.hooks.assigned.Load(); a != nil {
+	stable := cmp.Or(s.running, s.next)
+	for _, i := range []*instance{s.updated, stable} { // What is wrong with the stable one comes first.
+		if i == nil {
+			continue
+		}
+		if a := i.hooks.assigned.Load(); a != nil && a.problem != "" {
 			v.problem = a.problem
 		}
 	}
@@ -254,7 +252,7 @@ func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []roll
 	add := func(object *unstructured.Unstructured, last parent.LastSync) {
 		side := now.of(object)
 		p := rollout.Parent{
-			Member: memberOf(object), Name: objectName(object), Message: last.Message,
+			Member: rollout.MemberOf(object), Name: apply.KeyOf(object).String(), Message: last.Message,
 			Children: func() int { return len(cmp.Or(side, s.running).reconciler.LastingChildren(object)) },
 		}
 		switch {
@@ -292,13 +290,6 @@ func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []roll
 		s.stableHealth = nil
 	}
 	return all
-}
-
-func objectName(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetKind() + " " + object.GetName()
-	}
-	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
 }
 
 // healthByParent is what is known of parents that fail with an edit: whether they would with the stable revision.

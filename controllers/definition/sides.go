@@ -28,7 +28,7 @@ type split struct {
 
 // of returns the instance that syncs a parent, or nil if the parent waits.
 func (s split) of(object *unstructured.Unstructured) *instance {
-	if s.assignment.HasUpdated(memberOf(object)) {
+	if s.assignment.HasUpdated(rollout.MemberOf(object)) {
 		return s.updated
 	}
 	return s.stable

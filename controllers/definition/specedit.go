@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -40,12 +42,7 @@ func (s *instances) all() []*instance {
 
 // latest returns the one of the newest spec, or another one that there is, or nil.
 func (s *instances) latest() *instance {
-	for _, i := range []*instance{s.newest, s.next, s.updated} {
-		if i != nil {
-			return i
-		}
-	}
-	return s.running
+	return cmp.Or(s.newest, s.next, s.updated, s.running)
 }
 
 // maxStableSpec is how long a spec may be that is kept in the status, beside the one in the object: an object has 1.5 MiB at most.
@@ -66,14 +63,9 @@ func definitionWithSpec(object *unstructured.Unstructured, stable *v1alpha1.Stab
 	if err := json.Unmarshal([]byte(stable.Spec), &spec); err != nil {
 		return nil, fmt.Errorf("status.scriptRollout.stableSpec: %w", err)
 	}
-	former := &unstructured.Unstructured{Object: map[string]any{}}
-	for field, value := range object.Object {
-		former.Object[field] = value
-	}
-	former.Object["spec"] = spec
-	former.Object["metadata"] = object.DeepCopy().Object["metadata"]
-	former.SetGeneration(stable.Generation)
-	return former, nil
+	former := jsonvalue.With(object.Object, "spec", spec)
+	former["metadata"] = jsonvalue.With(jsonvalue.ObjectIn(object.Object, "metadata"), "generation", stable.Generation)
+	return &unstructured.Unstructured{Object: former}, nil
 }
 
 // AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present settings for
@@ -83,7 +75,7 @@ func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, er
 	if state == nil || state.StableSpec == nil {
 		return object, nil
 	}
-	now, err := (&Plan{object: asRequested(object)}).specHash()
+	now, err := specHash(jsonvalue.ObjectIn(object.Object, "spec"))
 	if err != nil || now == hashOf(state.StableSpec) {
 		return object, err
 	}
@@ -111,12 +103,13 @@ func (s *runtimeState) stableHash(state *rollout.State) string {
 	return s.hashed.hash
 }
 
+// hashOf returns the hash of a spec that a status keeps, or empty if that can't be read.
 func hashOf(stable *v1alpha1.StableSpec) string {
-	object, err := definitionWithSpec(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}, stable)
-	if err != nil {
+	var spec map[string]any
+	if err := json.Unmarshal([]byte(stable.Spec), &spec); err != nil {
 		return ""
 	}
-	hash, err := (&Plan{object: object}).specHash()
+	hash, err := specHash(spec)
 	if err != nil {
 		return ""
 	}
@@ -166,7 +159,7 @@ func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstruc
 	if s.running != nil || state.StableSpec == nil || !s.rollsSpecs(&state) {
 		return false, nil
 	}
-	now, err := (&Plan{object: asRequested(object)}).specHash()
+	now, err := specHash(jsonvalue.ObjectIn(object.Object, "spec"))
 	if err == nil && now == s.stableHash(&state) {
 		return false, nil
 	}

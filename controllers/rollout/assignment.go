@@ -26,6 +26,11 @@ type Member struct {
 	Labels map[string]string
 }
 
+// MemberOf returns what decides about a parent.
+func MemberOf(parent metav1.Object) Member {
+	return Member{Hash: HashOf(parent.GetUID()), Labels: parent.GetLabels()}
+}
+
 // HashOf returns the hash of a parent's UID.
 func HashOf(uid types.UID) uint32 {
 	hash := fnv.New64a()

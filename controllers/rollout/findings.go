@@ -209,9 +209,9 @@ func (n *named) keep(key apply.Key, err error) {
 // String returns the name, and the error in a line.
 func (n named) String() string {
 	if n.err == nil {
-		return nameOf(n.key)
+		return n.key.String()
 	}
-	return nameOf(n.key) + ": " + line(n.err)
+	return n.key.String() + ": " + line(n.err)
 }
 
 // reason returns the error, with the first object that it is about, if that is known.
@@ -408,10 +408,3 @@ func (f *Findings) parents(count int) string {
 }
 
 func line(err error) string { return engines.Truncate(printable.Line(err.Error()), maxErrorBytes) }
-
-func nameOf(key apply.Key) string {
-	if key.Namespace == "" {
-		return key.Kind.Kind + " " + key.Name
-	}
-	return key.Kind.Kind + " " + key.Namespace + "/" + key.Name
-}

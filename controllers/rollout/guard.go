@@ -22,7 +22,8 @@ const SettleTime = 10 * time.Minute
 
 // Edit is what decides about the children of a definition.
 type Edit struct {
-	// SpecHash is the SHA-256 of the definition's spec, without spec.scriptRollout. Revision is the ID of the scripts, or empty without scripts.
+	// SpecHash is the SHA-256 of the definition's spec, without what is for the host alone. Revision is the ID of the scripts, or empty without
+	// scripts.
 	SpecHash, Revision string
 }
 
@@ -63,6 +64,11 @@ type Record struct {
 	Since         time.Time
 	// Before is what there was before the first deletion that counts, or nil.
 	Before *Census
+}
+
+// Settles reports whether Edit has served for so long that it has settled. complete is set if it serves all parents.
+func (r Record) Settles(complete bool, now time.Time) bool {
+	return complete && now.Sub(r.Since) >= SettleTime
 }
 
 // Counts reports whether what was deleted before goes on counting once an edit takes over. approved is set if an approval names Edit.
@@ -226,7 +232,7 @@ func (g *Guard) prepare(ctx context.Context) error {
 		}
 		g.record = record
 	} else { // Some were deleted since.
-		gone = record.Gone(g.census(record.Before.At.Truncate(time.Second)).Children)
+		gone = g.recount()
 	}
 	g.findings, g.lost, g.counted = NewFindings(), map[apply.Key]bool{}, map[destruction]map[apply.Key]bool{}
 	g.findings.Known = record.Before.Parents
@@ -238,6 +244,11 @@ func (g *Guard) prepare(ctx context.Context) error {
 	return nil
 }
 
+// recount returns how many of the children are gone that there were before the first deletion, by kind, from those that are left.
+func (g *Guard) recount() map[schema.GroupKind]int {
+	return g.record.Gone(g.census(g.record.Before.At.Truncate(time.Second)).Children)
+}
+
 // Gone returns how many children are gone that count with what an edit deletes once it takes over, by kind: for its preview.
 func (g *Guard) Gone(edit Edit) map[schema.GroupKind]int {
 	g.mu.Lock()
@@ -246,7 +257,7 @@ func (g *Guard) Gone(edit Edit) map[schema.GroupKind]int {
 		return nil
 	}
 	if g.findings == nil {
-		return g.record.Gone(g.census(g.record.Before.At.Truncate(time.Second)).Children)
+		return g.recount()
 	}
 	gone := map[schema.GroupKind]int{}
 	for by, d := range g.findings.destroyed {
@@ -298,7 +309,7 @@ func (g *Guard) expire() {
 	switch {
 	case g.held != "":
 	case !g.isRest():
-		if g.complete && g.clock.Since(g.record.Since) >= SettleTime {
+		if g.record.Settles(g.complete, g.clock.Now()) {
 			g.settle(g.record.Edit)
 		}
 	case g.record.Before != nil && g.clock.Since(g.record.Before.At) >= SettleTime:

@@ -29,7 +29,7 @@ func (s *Subject) goneBefore(d *unstructured.Unstructured, set *v1alpha1.ScriptR
 	record := definition.RecordOf(status.DeletionGuard)
 	isComplete := status.ScriptRollout == nil || status.ScriptRollout.UpdatedRevision == ""
 	isApproved := s.isApproved(set, scripts.RevisionID(record.Edit.ID(record.Settled)))
-	if !record.Counts(next, isApproved) || isComplete && time.Since(record.Since) >= rollout.SettleTime {
+	if !record.Counts(next, isApproved) || record.Settles(isComplete, time.Now()) {
 		return nil
 	}
 	return &gone{record, map[schema.GroupKind]int{}}

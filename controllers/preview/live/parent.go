@@ -85,7 +85,7 @@ func asServedTo(d, object *unstructured.Unstructured) (*unstructured.Unstructure
 		return nil, err
 	}
 	state := status.ScriptRollout
-	if state != nil && state.UpdatedEdit != nil && rollout.AssignmentOf(spec.ScriptRollout, state).HasUpdated(memberOf(object)) {
+	if state != nil && state.UpdatedEdit != nil && rollout.AssignmentOf(spec.ScriptRollout, state).HasUpdated(rollout.MemberOf(object)) {
 		return d, nil
 	}
 	return definition.AsServed(d)

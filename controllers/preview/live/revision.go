@@ -67,15 +67,10 @@ func served(d, object *unstructured.Unstructured) (id, why string, err error) {
 	if state.UpdatedEdit != nil {
 		updated, what = state.UpdatedEdit.Revision, "edit of the definition"
 	}
-	if assignment.HasUpdated(memberOf(object)) {
+	if assignment.HasUpdated(rollout.MemberOf(object)) {
 		return updated, step + " has the parent", nil
 	}
 	return id, fmt.Sprintf("%s to %s %s does not have the parent yet", step, what, scripts.RevisionID(assignment.Updated).Short()), nil
-}
-
-// memberOf returns what decides whether a parent is a member of a step.
-func memberOf(object *unstructured.Unstructured) rollout.Member {
-	return rollout.Member{Hash: rollout.HashOf(object.GetUID()), Labels: object.GetLabels()}
 }
 
 // ofParent returns a definition of the cluster with the revision of the scripts that a host runs for a parent. newest is the one with what
