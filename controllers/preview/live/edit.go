@@ -59,13 +59,11 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	}
 	s.edit = &edit{dropped: droppedKinds(s, before), before: before.Plan}
 	id, _, err := served(d, nil)
-	var spec struct {
-		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
-	}
-	if err != nil || fieldsOf(s.Definition, "spec", &spec) != nil || id == "" || s.Revision == "" {
+	set, errOfSpec := rolloutSpecOf(s.Definition)
+	if err != nil || errOfSpec != nil || id == "" || s.Revision == "" {
 		return
 	}
-	c.pin(ctx, s, spec.ScriptRollout, id, in)
+	c.pin(ctx, s, set, id, in)
 	if isID(s.Revision, id) && definition.RunAlike(s.Definition, before.Definition) {
 		return
 	}
@@ -73,7 +71,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		s.edit.generation = d.GetGeneration() + 1
 	}
 	defer c.setOthers(s, d, in)
-	switch set := spec.ScriptRollout; {
+	switch {
 	case set != nil && set.Revision != "" && !isID(s.Revision, set.Revision):
 		s.edit.settled, s.edit.waits = "spec.scriptRollout.revision pins another one, so that it does not begin", true
 		return
@@ -86,7 +84,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	case set != nil:
 		s.edit.limits = set.Preview
 	}
-	s.edit.serving, s.edit.gone = c.servingSubject(ctx, d, id, in), s.goneBefore(d, spec.ScriptRollout)
+	s.edit.serving, s.edit.gone = c.servingSubject(ctx, d, id, in), s.goneBefore(d, set)
 }
 
 // pin makes a definition run the archived revision that the files pin, if that does not serve already.

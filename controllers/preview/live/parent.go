@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -77,15 +75,12 @@ func (c *Config) ForParent(ctx context.Context, resource apischema.GroupResource
 
 // asServedTo returns a definition with the spec by which a parent is synced.
 func asServedTo(d, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var status v1alpha1.DefinitionStatus
-	var spec struct {
-		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
-	}
-	if err := errors.Join(fieldsOf(d, "status", &status), fieldsOf(d, "spec", &spec)); err != nil {
+	set, status, err := rolloutOf(d)
+	if err != nil {
 		return nil, err
 	}
 	state := status.ScriptRollout
-	if state != nil && state.UpdatedEdit != nil && rollout.AssignmentOf(spec.ScriptRollout, state).HasUpdated(rollout.MemberOf(object)) {
+	if state != nil && state.UpdatedEdit != nil && rollout.AssignmentOf(set, state).HasUpdated(rollout.MemberOf(object)) {
 		return d, nil
 	}
 	return definition.AsServed(d)

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -39,16 +38,16 @@ func (c *Config) Pinned(ctx context.Context, kind, name, id string) (*Subject, e
 	if err != nil {
 		return nil, err
 	}
-	var status v1alpha1.DefinitionStatus
-	var spec struct {
-		ScriptRollout v1alpha1.ScriptRollout `json:"scriptRollout"`
-	}
 	before, _, err := served(d, nil)
-	if err := cmp.Or(err, fieldsOf(d, "status", &status), fieldsOf(d, "spec", &spec)); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	s.edit = &edit{previewed: true, limits: spec.ScriptRollout.Preview}
-	s.edit.gone = s.goneBefore(d, &spec.ScriptRollout)
+	set, status, err := rolloutOf(d)
+	if err != nil {
+		return nil, err
+	}
+	s.edit = &edit{previewed: true, limits: ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview}
+	s.edit.gone = s.goneBefore(d, set)
 	// In the middle of a rollout parents have two revisions. What both would do is the fault of neither; otherwise all counts.
 	if updated := ptr.Deref(status.ScriptRollout, v1alpha1.ScriptRolloutStatus{}).UpdatedRevision; updated != "" {
 		isStable := isID(s.Revision, before)

@@ -33,14 +33,27 @@ func fieldsOf(d *unstructured.Unstructured, field string, into any) error {
 	return nil
 }
 
-// served returns the ID of the revision that a host runs for a parent, and why if that is not plain, by the status of the definition. A nil
-// parent means those that have no edit yet. It is empty if no host has served it.
-func served(d, object *unstructured.Unstructured) (id, why string, err error) {
-	var status v1alpha1.DefinitionStatus
+// rolloutSpecOf returns how a definition rolls out edits, or nil if it does not say.
+func rolloutSpecOf(d *unstructured.Unstructured) (*v1alpha1.ScriptRollout, error) {
 	var spec struct {
 		ScriptRollout *v1alpha1.ScriptRollout `json:"scriptRollout"`
 	}
-	if err := errors.Join(fieldsOf(d, "status", &status), fieldsOf(d, "spec", &spec)); err != nil {
+	err := fieldsOf(d, "spec", &spec)
+	return spec.ScriptRollout, err
+}
+
+// rolloutOf returns how a definition rolls out edits, which may be nil, and its status.
+func rolloutOf(d *unstructured.Unstructured) (set *v1alpha1.ScriptRollout, status v1alpha1.DefinitionStatus, err error) {
+	set, err = rolloutSpecOf(d)
+	err = errors.Join(fieldsOf(d, "status", &status), err)
+	return set, status, err
+}
+
+// served returns the ID of the revision that a host runs for a parent, and why if that is not plain, by the status of the definition. A nil
+// parent means those that have no edit yet. It is empty if no host has served it.
+func served(d, object *unstructured.Unstructured) (id, why string, err error) {
+	set, status, err := rolloutOf(d)
+	if err != nil {
 		return "", "", err
 	}
 	id = status.ScriptRevisionHash
@@ -48,14 +61,14 @@ func served(d, object *unstructured.Unstructured) (id, why string, err error) {
 		id = status.ScriptRevision // That of an earlier version has no more.
 	}
 	state := status.ScriptRollout
-	if state == nil || state.StableRevision == "" || !rollout.IsManaged(spec.ScriptRollout, state) {
+	if state == nil || state.StableRevision == "" || !rollout.IsManaged(set, state) {
 		return id, "", nil
 	}
-	assignment := rollout.AssignmentOf(spec.ScriptRollout, state)
+	assignment := rollout.AssignmentOf(set, state)
 	id = assignment.Stable
 	switch {
 	case assignment.Updated == "":
-		if spec.ScriptRollout != nil && spec.ScriptRollout.Revision != "" {
+		if set != nil && set.Revision != "" {
 			why = "spec.scriptRollout.revision pins it"
 		}
 		return id, why, nil
