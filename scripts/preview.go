@@ -17,8 +17,8 @@ type Preview struct {
 	Untold bool
 	// Destroys is set if it would delete or recreate a child, though not enough to be held.
 	Destroys bool
-	// Approved is set if the revision takes over without a preview, because it is named.
-	Approved bool
+	// Approved is what an approval names by which the revision takes over without a preview, or empty.
+	Approved RevisionID
 	// Summary is what was previewed, and what could not be told, or empty.
 	Summary string
 	// Unknown is how many parents could not be previewed.
@@ -99,7 +99,15 @@ func (t *Tree) SetPreviewInputs(version string, approvals Approvals) {
 	}
 }
 
-// isApproved reports whether the definition, its status or a ConfigMap names a revision as approved.
+// EditID returns what an approval names that lets a revision take over. It is empty for none.
+func (t *Tree) EditID(id RevisionID) RevisionID {
+	if t.spec.EditID == nil || id == "" {
+		return id
+	}
+	return t.spec.EditID(id)
+}
+
+// isApproved reports whether the definition, its status or a ConfigMap names an edit as approved.
 func (t *Tree) isApproved(id RevisionID) bool {
 	t.mu.Lock()
 	approvals := t.previewed.approvals
@@ -122,10 +130,10 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		t.hold = hold{}
 		return Preview{}, true
 	}
-	if t.isApproved(r.ID) {
+	if id := t.EditID(r.ID); t.isApproved(id) {
 		t.hold = hold{}
 		t.library.Metrics.previewed(t.spec.Definition, previewApproved, 0)
-		return Preview{Approved: true, Summary: ApprovedSummary}, true
+		return Preview{Approved: id, Summary: ApprovedSummary}, true
 	}
 	again := t.repreview.Swap(false) // Also while the archive is awaited: publishHeld would look again at once, for ever.
 	if current == nil {
@@ -166,7 +174,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 
 // uncompared returns a preview that compared a revision with nothing, with the reason. What was held before goes on to be held.
 func (t *Tree) uncompared(r *Revision, p Preview) Preview {
-	if p.Held == "" && r.ID == t.spec.HeldBefore {
+	if p.Held == "" && t.EditID(r.ID) == t.spec.HeldBefore {
 		p.Held = "it was held when the host was restarted"
 	}
 	if t.spec.Serving == "" && !p.Alone && p.Held == "" {
@@ -215,7 +223,7 @@ func (t *Tree) runPreview(ctx context.Context, r *Revision) (Preview, bool) {
 			state.Desired, state.Testing, state.Previewing, state.Held = r.ID, "", r.ID, ""
 			t.publish(ctx, t.Current(), state)
 		case <-t.wake:
-			if t.repreview.Load() || !t.holds(r.content) || t.isApproved(r.ID) || t.isSuspended() {
+			if t.repreview.Load() || !t.holds(r.content) || t.isApproved(t.EditID(r.ID)) || t.isSuspended() {
 				t.trigger()
 				return Preview{}, false
 			}

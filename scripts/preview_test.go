@@ -2,6 +2,7 @@ package scripts_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,6 +77,13 @@ func approveAs(text func(scripts.RevisionID) string) step {
 	}
 }
 
+// reversed returns an ID with the digits of another one in reverse.
+func reversed(id scripts.RevisionID) scripts.RevisionID {
+	digits := []byte(id)
+	slices.Reverse(digits)
+	return scripts.RevisionID(digits)
+}
+
 func TestPreviewedEdits(t *testing.T) {
 	type want struct {
 		Text     string // of the sync hook that serves
@@ -88,6 +96,7 @@ func TestPreviewedEdits(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		steps  func(*fakePreviewer) []step
+		editID func(scripts.RevisionID) scripts.RevisionID
 		want   want
 	}{
 		"harmless": {
@@ -117,6 +126,18 @@ func TestPreviewedEdits(t *testing.T) {
 		},
 		"approved by its first digits": {
 			reason: "that is what messages have", steps: func(*fakePreviewer) []step { return []step{sync("1"), ofConfigMaps, sync("harm"), approve(true)} },
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"approved as scripts alone": {
+			reason: "the spec is edited as well", editID: reversed,
+			steps: func(*fakePreviewer) []step { return []step{sync("1"), ofConfigMaps, sync("harm"), approve(false)} },
+			want:  want{Text: "1", Held: held, Runs: 2},
+		},
+		"approved with the spec": {
+			reason: "the edit has an ID of its own", editID: reversed,
+			steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), ofConfigMaps, sync("harm"), approveAs(func(id scripts.RevisionID) string { return string(reversed(id)) })}
+			},
 			want: want{Text: "harm", Approved: true, Runs: 2},
 		},
 		"approved in upper case, among spaces": {
@@ -212,7 +233,7 @@ func TestPreviewedEdits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakePreviewer{end: make(chan struct{})}
 				w, spec := newEnv(t), kept("", "one")
-				spec.Preview = f.preview
+				spec.Preview, spec.EditID = f.preview, c.editID
 				w.play(spec, c.steps(f)...)
 				state := w.tree.State()
 				got := want{w.text(), state.Held, state.Previewing != "", state.Approved != "", f.runs.Load()}

@@ -42,12 +42,15 @@ type Spec struct {
 	RetainedKnown func() bool
 	// Preview tells what would come of a revision before it takes over. Nil means that each one that loads takes over.
 	Preview PreviewFunc
+	// EditID returns what an approval names that lets a revision take over, if that is more than an edit of the scripts. Nil is the
+	// revision itself. It is called from goroutines of the tree, and returns at once.
+	EditID func(RevisionID) RevisionID
 	// SettleTime is how long what would do harm, or does not load, is neither told nor served, because the spec may be about to change.
 	// Zero means that it is told at once.
 	SettleTime time.Duration
 	// AwaitEdit makes a revision that loads wait for an edit of the sources, for SettleTime at most, because the spec has changed.
 	AwaitEdit bool
-	// HeldBefore is the ID of the revision that was held when the previous process ended, or empty.
+	// HeldBefore is the EditID of the revision that was held when the previous process ended, or empty.
 	HeldBefore RevisionID
 	// Object is the definition as it is in the cluster, for the tests that come with scripts.
 	Object *unstructured.Unstructured

@@ -53,7 +53,7 @@ type State struct {
 	Untold bool
 	// Previewing is the ID of the revision that takes over once its preview could be made and lets it, or empty.
 	Previewing RevisionID
-	// Approved is the ID of Loaded if it took over because it is approved by name, or empty.
+	// Approved is what an approval named by which Loaded took over, or empty.
 	Approved RevisionID
 	// Previewed is what the preview of Loaded told, or empty if there was none.
 	Previewed string

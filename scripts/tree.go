@@ -236,10 +236,7 @@ func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, pre
 	t.restored = restored{}
 	state := State{
 		Desired: revision.ID, Warnings: State{}.withProblems(d.warnings(revision.Programs)).Message(),
-		Tested: t.tested, Previewed: preview.Summary, NotCompared: preview.NotCompared,
-	}
-	if preview.Approved {
-		state.Approved = revision.ID
+		Tested: t.tested, Previewed: preview.Summary, NotCompared: preview.NotCompared, Approved: preview.Approved,
 	}
 	if !t.publish(ctx, revision, state) {
 		return

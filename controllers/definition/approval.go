@@ -59,7 +59,7 @@ func (v statusView) awaiting() scripts.RevisionID {
 	case v.rollout.pinHeld != nil:
 		return scripts.RevisionID(v.rollout.pinHeld.Revision)
 	case v.problems.Held != "":
-		return v.problems.Desired
+		return v.newestID
 	case next.Phase == v1alpha1.ScriptsRolledBack:
 		return scripts.RevisionID(next.FailedRevision)
 	case next.Phase == v1alpha1.ScriptsHeld:

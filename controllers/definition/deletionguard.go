@@ -227,8 +227,11 @@ func (s *runtimeState) isApproved(hold rollout.Hold) bool {
 		}
 		switch of := hold.Edit; {
 		case !hold.IsOfEdit():
-		case tree != nil && of == i.guard.edit(string(tree.State().Approved)) && of.Revision != "",
-			of == i.guard.edit("") && i.hooks.webhookPreview.isApproved():
+		case tree != nil:
+			if loaded := tree.State(); loaded.Approved != "" && of == i.guard.edit(string(loaded.Loaded)) {
+				return true
+			}
+		case of == i.guard.edit("") && i.hooks.webhookPreview.isApproved():
 			return true
 		}
 	}

@@ -57,7 +57,8 @@ func (r *Reconciler) openHooks(
 	if err != nil {
 		return nil, err
 	}
-	spec.Serving, spec.Stable, spec.HeldBefore, spec.Preview = before.served, before.stable, before.held, preview
+	spec.Serving, spec.Stable, spec.HeldBefore = before.served, before.stable, before.held
+	spec.Preview, spec.EditID = preview, before.editID
 	spec.Archive, spec.Retained, spec.RetainedKnown = r.archiveOf(p, spec), inUse.ids, inUse.known
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit

@@ -71,6 +71,8 @@ type former struct {
 	inSteps bool
 	// awaitEdit is set if an earlier spec runs, and the scripts may be about to be edited as well.
 	awaitEdit bool
+	// editID returns what an approval names that lets a revision of the plan's scripts take over.
+	editID func(scripts.RevisionID) scripts.RevisionID
 }
 
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
@@ -80,13 +82,13 @@ func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, 
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
 	var self atomic.Pointer[instance]
-	h, err := r.openHooks(p, before, r.previewFor(s, &self, before), revisionsInUse{s, &self}, changed)
+	guard, err := r.guardFor(s, p, changed)
 	if err != nil {
 		return nil, err
 	}
-	guard, err := r.guardFor(s, p, changed)
+	before.editID = s.editIDs(guard)
+	h, err := r.openHooks(p, before, r.previewFor(s, &self, before), revisionsInUse{s, &self}, changed)
 	if err != nil {
-		h.close()
 		return nil, err
 	}
 	config := p.Config

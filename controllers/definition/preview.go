@@ -178,8 +178,9 @@ func limitsText(limits *v1alpha1.ScriptPreview) string {
 // reasonHeld is the reason of the condition Progressing, and of an event, while an edit is held.
 const reasonHeld = "Held"
 
-// heldMessage returns why the newest scripts do not take over although they load, with what serves and the way out, or "".
-func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionID) string {
+// heldMessage returns why the newest edit does not take over although its scripts load, with what serves and the way out, or "". id is what
+// approves it.
+func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.RevisionID) string {
 	if state.Held == "" {
 		return ""
 	}
@@ -190,13 +191,12 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 	case s.running != nil: // Its hooks are webhooks.
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
-	id := state.Desired.Short()
 	generation := int64(0)
-	if newest := s.latest(); s.running != nil && newest != s.running && state.Desired == serving { // The scripts are the same.
-		generation = newest.plan.generation
+	if id != state.Desired && s.running != nil { // The spec is edited.
+		generation = s.latest().plan.generation
 		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.generation)
 	}
-	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id))
+	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id.Short()))
 }
 
 // approveCommands returns how a revision is approved. others are what may be annotated beside the definition.
@@ -218,7 +218,7 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 		return c, false
 	case v.noScripts:
 		c.Message = "no hook is a script"
-	case v.problems.Previewing != "" && v.problems.Previewing != heldRevision(storedStatus(s.object)):
+	case v.problems.Previewing != "" && v.newestID != heldRevision(storedStatus(s.object)):
 		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
 		c.Message = "revision " + v.problems.Previewing.Short() + " is previewed before it takes over"
 		return c, true
@@ -231,12 +231,15 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 	return c, true
 }
 
-// scriptRolloutStatus returns which revision is held, and which was let through by name.
+// scriptRolloutStatus returns which edit is held, which was let through by name, and which spec serves if that is not the newest one.
 func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1alpha1.ScriptRolloutStatus {
 	state := v.problems
 	next := v1alpha1.ScriptRolloutStatus{}
 	if before != nil {
 		next = *before
+	}
+	if !v.idle { // Otherwise the spec that is stored is about to run.
+		next.StableSpec = v.stableSpec
 	}
 	if state.Approved != "" {
 		next.ApprovedRevision = string(state.Approved)
@@ -245,10 +248,10 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	case v.guardHold != "":
 		next.HeldRevision = v.guardHold
 	case state.Held != "":
-		next.HeldRevision = string(state.Desired)
+		next.HeldRevision = string(v.newestID)
 	case v.noScripts, state.Previewing == "" && !state.Undecided() && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
-	case !state.Undecided() && len(state.Problems) > 0 && state.Desired != "" && string(state.Desired) != next.HeldRevision:
+	case !state.Undecided() && len(state.Problems) > 0 && v.newestID != "" && string(v.newestID) != next.HeldRevision:
 		next.HeldRevision = "" // The sources hold another text by now.
 	}
 	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
@@ -257,7 +260,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	return &next
 }
 
-// heldRevision returns the revision that a status says is held, or "".
+// heldRevision returns the ID of the edit that a status says is held, or "".
 func heldRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
 	if status.ScriptRollout == nil {
 		return ""

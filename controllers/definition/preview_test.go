@@ -82,6 +82,7 @@ func TestProgressingCondition(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.view.newestID = c.view.problems.Previewing
 			s := &runtimeState{object: &unstructured.Unstructured{Object: map[string]any{"status": c.status}}}
 			s.limits.Store(c.limits)
 			got := ""

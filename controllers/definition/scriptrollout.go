@@ -169,7 +169,8 @@ func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled
 	var sources []scripts.Object
 	if tree != nil {
 		sources = tree.Objects()
-		in.LetThrough = tree.State().Approved == current
+		loaded := tree.State()
+		in.LetThrough = loaded.Approved != "" && loaded.Loaded == current
 		in.Unarchived = !tree.IsArchived(current, s.stableScripts(&in.State))
 	}
 	in.Approved = approvalOf(s.approvals(sources), scripts.RevisionID(in.Target)) != nil

@@ -45,6 +45,38 @@ func (s *instances) latest() *instance {
 	return cmp.Or(s.newest, s.next, s.updated, s.running)
 }
 
+// editIDs returns a function for what an approval names that lets a revision of the scripts take over: the revision, if the spec is the one
+// that serves, or that served when the previous process ended. The function may be called by several goroutines.
+func (s *runtimeState) editIDs(edited guarded) func(scripts.RevisionID) scripts.RevisionID {
+	return func(revision scripts.RevisionID) scripts.RevisionID {
+		served := s.guard.Record().Edit
+		if serving := s.serving.Load(); serving != nil {
+			served.SpecHash = serving.guard.spec
+		}
+		return scripts.RevisionID(edited.edit(string(revision)).ID(served))
+	}
+}
+
+// editID returns what an approval names that lets the instance take over with a revision of its scripts, or with the webhooks of an ID.
+func (i *instance) editID(revision scripts.RevisionID) scripts.RevisionID {
+	if i == nil || i.hooks.tree == nil {
+		return revision
+	}
+	return i.hooks.tree.EditID(revision)
+}
+
+// pendingStableSpec returns the spec that serves if that is not the newest one, so that it goes on after a restart, or nil.
+func (s *runtimeState) pendingStableSpec() *v1alpha1.StableSpec {
+	if s.running == nil || s.running.plan.generation == s.object.GetGeneration() {
+		return nil
+	}
+	now, err := specHash(jsonvalue.ObjectIn(s.object.Object, "spec")) // Also one that is refused.
+	if err != nil || now == s.running.guard.spec {
+		return nil
+	}
+	return s.running.plan.stableSpec()
+}
+
 // maxStableSpec is how long a spec may be that is kept in the status, beside the one in the object: an object has 1.5 MiB at most.
 const maxStableSpec = 400 << 10
 

@@ -25,7 +25,11 @@ type statusView struct {
 	warnings   []warning
 	problems   scripts.State
 	noScripts  bool // in the newest spec
-	// held is why the newest scripts do not take over although they load, or "".
+	// newestID is what an approval names that lets the edit take over that problems are about, or empty.
+	newestID scripts.RevisionID
+	// stableSpec is the spec that serves if that is not the newest one, or nil.
+	stableSpec *v1alpha1.StableSpec
+	// held is why the newest edit does not take over although its scripts load, or "".
 	held string
 	// guardHold is the ID of an edit that serves and is held by the guard, or empty.
 	guardHold string
@@ -70,7 +74,8 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		v.revision, v.resting, v.hotLoops = s.running.hooks.revision(), s.running.hooks.resting(), s.running.hotLoops()
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
-	v.held = heldMessage(s, v.problems, v.revision)
+	v.newestID, v.stableSpec = newest.editID(v.problems.Desired), s.pendingStableSpec()
+	v.held = heldMessage(s, v.problems, v.newestID, v.revision)
 	if v.held == "" {
 		v.guardHold, v.held = s.guardHold()
 	}

@@ -2,15 +2,11 @@ package definition
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
@@ -23,7 +19,7 @@ const previewAgain = 30 * time.Second
 // webhookPreview previews the webhooks of a definition without scripts before they take over. What scripts.Tree does for scripts, it does
 // for servers: their State has what is held, under an ID that approves it. It may be nil: then the webhooks take over at once.
 type webhookPreview struct {
-	// id is the SHA-256 of what the plan says of its hooks. What the servers do is no part of it.
+	// id is that of the edit that the plan is. What the servers do is no part of it.
 	id         scripts.RevisionID
 	heldBefore bool
 	preview    func(context.Context) scripts.Preview
@@ -43,12 +39,11 @@ func (r *Reconciler) newWebhookPreview(p *Plan, before former, changed func()) (
 	if r.config.Previewer == nil || !p.callsWebhooks() || before.inSteps {
 		return nil, nil
 	}
-	encoded, err := json.Marshal(p.Hooks)
+	edit, err := p.Edit("")
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(encoded)
-	id := scripts.RevisionID(hex.EncodeToString(sum[:]))
+	id := scripts.RevisionID(edit.Name())
 	return &webhookPreview{id: id, heldBefore: id == before.held, changed: changed, wake: make(chan struct{}, 1), cancel: func() {}}, nil
 }
 
@@ -94,19 +89,16 @@ func (w *webhookPreview) run(ctx context.Context) {
 
 // attempt makes one preview, unless the webhooks are approved, and reports whether the webhooks may take over.
 func (w *webhookPreview) attempt(ctx context.Context) bool {
-	p := scripts.Preview{Approved: true, Summary: scripts.ApprovedSummary}
+	p := scripts.Preview{Approved: w.id, Summary: scripts.ApprovedSummary}
 	if !w.isApproved() {
 		p = w.preview(ctx)
 	}
 	if ctx.Err() != nil {
 		return false
 	}
-	state := scripts.State{Desired: w.id, Held: p.Held, Untold: p.Untold, Previewed: p.Summary}
-	switch {
-	case p.Later:
+	state := scripts.State{Desired: w.id, Held: p.Held, Untold: p.Untold, Previewed: p.Summary, Approved: p.Approved}
+	if p.Later {
 		state.Previewing = w.id
-	case p.Approved:
-		state.Approved = w.id
 	}
 	passed := !p.Later && p.Held == ""
 	w.mu.Lock()

@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // Client reads and writes definitions.
@@ -82,6 +83,14 @@ func (d *Definition) serving() string {
 	return d.Status.ScriptRevision
 }
 
+// servingEdit returns what an approval named of the edit in use if that was of the spec, or "" if it is not known, or being rolled out.
+func (d *Definition) servingEdit() string {
+	if guard := d.Status.DeletionGuard; guard != nil && d.rollout().UpdatedRevision == "" && !d.editsSpec() {
+		return rollout.Edit(guard.Edit).ID(rollout.Edit{})
+	}
+	return ""
+}
+
 // editsSpec reports whether parents are synced by another spec than the definition has.
 func (d *Definition) editsSpec() bool {
 	served, err := definition.AsServed(d.Object)
@@ -90,7 +99,8 @@ func (d *Definition) editsSpec() bool {
 
 // nameOf returns what is said of an edit that is rolled out.
 func (d *Definition) nameOf(id string) string {
-	if r := d.rollout(); r.UpdatedEdit != nil && id == r.UpdatedRevision {
+	r, scripts := d.rollout(), d.Status.ObservedScriptRevisionHash
+	if r.UpdatedEdit != nil && id == r.UpdatedRevision || id == r.HeldRevision && scripts != "" && scripts != id {
 		return "edit " + shortID(id) + " of the definition"
 	}
 	return "revision " + shortID(id)

@@ -80,7 +80,7 @@ func (h *History) addStates() {
 			continue
 		}
 		i := h.index(named.id)
-		if i < 0 && r.StableSpec != nil && (named.state == "failed" || named.state == "approved") {
+		if i < 0 && r.StableSpec != nil && slices.Contains([]string{"held", "failed", "approved"}, named.state) {
 			continue // It may be an edit of the definition, and no revision.
 		}
 		if i < 0 {

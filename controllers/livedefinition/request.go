@@ -65,7 +65,7 @@ func (d *Definition) refuseRequest(action string) error {
 	case pin != "":
 		return fmt.Errorf("revision %s is pinned, and no edit is rolled out: %s --unpin", shortID(pin), d.command("rollback"))
 	case r.UpdatedRevision == "" && r.HeldRevision != "" && !abort:
-		return fmt.Errorf("revision %s is held before a parent has it: let it through with %s", shortID(r.HeldRevision), d.command("rollout approve"))
+		return fmt.Errorf("%s is held before a parent has it: let it through with %s", d.nameOf(r.HeldRevision), d.command("rollout approve"))
 	case r.UpdatedRevision == "" && abort:
 		return fmt.Errorf("no edit is rolled out in steps: go back to what served before with %s", d.command("rollback"))
 	case r.UpdatedRevision == "":

@@ -124,6 +124,7 @@ func (d *Definition) phaseOf(wanted Wanted) (phase, why string) {
 	isIt := func(revisions ...string) bool {
 		return slices.ContainsFunc(revisions, func(other string) bool { return sameRevision(id, other) })
 	}
+	serves, isHeld := isIt(d.serving(), d.servingEdit()), isIt(r.HeldRevision)
 	switch {
 	case !d.isSeen() || d.refusal() != "" || phase == PhaseRevisionUnavailable:
 		return phase, why
@@ -138,17 +139,17 @@ func (d *Definition) phaseOf(wanted Wanted) (phase, why string) {
 		}
 		return phase, why
 	case id == "":
-	case isIt(r.FailedRevision) && !isIt(d.serving(), r.UpdatedRevision):
+	case isIt(r.FailedRevision) && !serves && !isIt(r.UpdatedRevision):
 		return rolledBack, why
 	case pin != "" && !isIt(pin):
 		return PhasePinned, fmt.Sprintf("revision %s is pinned, so that no other one begins", shortID(pin))
-	case !isIt(pin, d.serving(), r.UpdatedRevision, d.Status.ObservedScriptRevisionHash):
+	case !serves && !isHeld && !isIt(pin, r.UpdatedRevision, d.Status.ObservedScriptRevisionHash):
 		return progressing, fmt.Sprintf("the host has not read revision %s yet: the scripts hold %s, as it read them last",
 			shortID(id), orNone(d.Status.ObservedScriptRevisionHash))
-	case isIt(d.serving()) && !isIt(r.HeldRevision) && r.UpdatedRevision == "" &&
+	case serves && !isHeld && r.UpdatedRevision == "" &&
 		(phase == held || phase == rolledBack || phase == PhaseNotReady):
 		phase, why = complete, "" // What is held, or does not load, is another edit.
-	case phase == held && !isIt(r.HeldRevision, r.UpdatedRevision), phase == rolledBack, phase == complete && !isIt(d.serving()):
+	case phase == held && !isHeld && !isIt(r.UpdatedRevision), phase == rolledBack, phase == complete && !serves:
 		return progressing, fmt.Sprintf("the host has read revision %s, and decides about it", shortID(id))
 	}
 	if parents, whyNot := d.parentsPhase(); phase == complete && parents != complete {

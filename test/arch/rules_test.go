@@ -159,7 +159,7 @@ var rules = []rule{
 		"controllers/render/memcluster", "controllers/render/offline", "controllers/render/stage", "engines", "scripts/archive", "apply/...",
 		"runtime/discovery",
 	}, why: "it writes what was read of a cluster as the files that offline commands take, and leaves all rules to these"},
-	{packages: "controllers/livedefinition", imports: []string{"controllers/api/...", "controllers/definition", "controllers/preview/live", "engines", "scripts/archive"},
+	{packages: "controllers/livedefinition", imports: []string{"controllers/api/...", "controllers/definition", "controllers/rollout", "controllers/preview/live", "engines", "scripts/archive"},
 		why: "it is what commands read and write of a definition of a cluster: the host acts on it, and knows no commands"},
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",

@@ -196,12 +196,12 @@ type ScriptRolloutStatus struct {
 	// Complete. It is absent while the definition has no steps.
 	// +optional
 	Phase ScriptRolloutPhase `json:"phase,omitempty"`
-	// HeldRevision is the revision that loads and is held because of what it would do:
-	// see the condition Progressing.
+	// HeldRevision is the revision that loads and is held because of what it would do, or
+	// the ID of the edit: see the condition Progressing.
 	// +optional
 	HeldRevision string `json:"heldRevision,omitempty"`
-	// ApprovedRevision is the revision that was let through last because an annotation
-	// names it.
+	// ApprovedRevision is the revision, or the ID of the edit, that was let through last
+	// because an annotation names it.
 	// +optional
 	ApprovedRevision string `json:"approvedRevision,omitempty"`
 	// Approval is what is known of the annotation that names approvedRevision. It is
@@ -213,7 +213,8 @@ type ScriptRolloutStatus struct {
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
 	// StableSpec is the spec of the parents that do not have the edit yet, and the one
-	// that a rollback goes back to.
+	// that a rollback goes back to. Without steps it is there while the newest spec does
+	// not serve.
 	// +optional
 	StableSpec *StableSpec `json:"stableSpec,omitempty"`
 	// UpdatedRevision is the revision that is being rolled out, or the ID of the edit.

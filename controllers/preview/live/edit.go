@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +33,11 @@ type edit struct {
 	limits    *v1alpha1.ScriptPreview
 	// settled is why a host asks no preview, or empty.
 	settled string
-	// generation is that of the spec that the files make, if the scripts are those that serve, or zero.
+	// id is what an approval names. generation is that of the spec that the files make, if that is edited as well, or zero.
+	id         scripts.RevisionID
 	generation int64
+	// scriptsServe is set if the scripts are those that serve.
+	scriptsServe bool
 	// waits is set if the edit does not begin because another revision is pinned, and pins if it is the pin that is edited.
 	waits, pins bool
 	// before is what is run now, and gone what edits have deleted before.
@@ -67,15 +71,16 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	if isID(s.Revision, id) && definition.RunAlike(s.Definition, before.Definition) {
 		return
 	}
-	if s.edit.previewed = true; isID(s.Revision, id) {
-		s.edit.generation = d.GetGeneration() + 1
+	s.edit.previewed, s.edit.scriptsServe = true, isID(s.Revision, id)
+	if err := s.setEditID(live[i]); err != nil {
+		c.Reader.Warn(fmt.Sprintf("%s: what approves the edit is not known: %v", s.Name(), err))
 	}
 	defer c.setOthers(s, d, in)
 	switch {
 	case set != nil && set.Revision != "" && !isID(s.Revision, set.Revision):
 		s.edit.settled, s.edit.waits = "spec.scriptRollout.revision pins another one, so that it does not begin", true
 		return
-	case s.isApproved(set, s.Revision):
+	case s.isApproved(set, s.edit.id):
 		s.edit.settled = scripts.ApprovedSummary
 		return
 	case set != nil && set.Preview != nil && *set.Preview == (v1alpha1.ScriptPreview{}) && !s.edit.pins:
@@ -85,6 +90,29 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		s.edit.limits = set.Preview
 	}
 	s.edit.serving, s.edit.gone = c.servingSubject(ctx, d, id, in), s.goneBefore(d, set)
+}
+
+// setEditID notes what approves the edit of a definition that is in the cluster.
+func (s *Subject) setEditID(stored *unstructured.Unstructured) error {
+	if s.edit.id = s.Revision; s.edit.before == nil {
+		return nil
+	}
+	next, err := s.Plan.Edit(string(s.Revision))
+	if err != nil {
+		return err
+	}
+	before, err := s.edit.before.Edit("")
+	if err != nil {
+		return err
+	}
+	if s.edit.id = scripts.RevisionID(next.ID(before)); s.edit.id == s.Revision {
+		return nil
+	}
+	s.edit.generation = stored.GetGeneration()
+	if !equality.Semantic.DeepEqual(stored.Object["spec"], s.Definition.Object["spec"]) {
+		s.edit.generation++
+	}
+	return nil
 }
 
 // pin makes a definition run the archived revision that the files pin, if that does not serve already.
@@ -374,7 +402,7 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 	}
 	v.LetsGo = a.release.String()
 	if v.Held != "" {
-		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", strings.ToLower(s.Definition.GetKind()), s.Definition.GetName(), s.Revision.Short())
+		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", strings.ToLower(s.Definition.GetKind()), s.Definition.GetName(), s.edit.id.Short())
 	}
 	v.Sentence = s.sentence(v)
 	if v.Sentence == scripts.ServesText(s.Revision, v.Basis) && a.total == 0 && !a.partial {
@@ -386,7 +414,7 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 // sentence returns what a host would say of the edit.
 func (s *Subject) sentence(v rollout.Verdict) string {
 	switch {
-	case v.Waits, v.Held == "" && s.edit.generation > 0: // The scripts that serve go on.
+	case v.Waits, v.Held == "" && s.edit.scriptsServe:
 		return ""
 	case v.Held != "" && s.edit.pins:
 		return scripts.PinHeldText(s.Revision, v.Held)

@@ -46,7 +46,7 @@ func (c *Config) Pinned(ctx context.Context, kind, name, id string) (*Subject, e
 	if err != nil {
 		return nil, err
 	}
-	s.edit = &edit{previewed: true, limits: ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview}
+	s.edit = &edit{previewed: true, id: s.Revision, limits: ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview}
 	s.edit.gone = s.goneBefore(d, set)
 	// In the middle of a rollout parents have two revisions. What both would do is the fault of neither; otherwise all counts.
 	if updated := ptr.Deref(status.ScriptRollout, v1alpha1.ScriptRolloutStatus{}).UpdatedRevision; updated != "" {

@@ -135,7 +135,7 @@ func (c *Config) whyNotNewest(d *unstructured.Unstructured, newest *Subject, fai
 	switch id := string(newest.Revision); {
 	case failed != nil:
 		return fmt.Sprintf("it serves, and what the sources hold does not load here: %v", failed)
-	case id == state.HeldRevision:
+	case state.HeldRevision != "" && id == status.ObservedScriptRevisionHash:
 		return edit + " is held"
 	case id == state.FailedRevision:
 		return edit + " was taken back"

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -111,4 +113,29 @@ spec:
 		}
 	}
 	s.waitForValues(map[string]int{"one": 2, "two": 3})
+}
+
+// TestStableStaysArchived makes more edits than are archived that the guard takes back, each time over a kill: what served before is there always.
+func TestStableStaysArchived(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 4, "{paused: false}", noPreview)
+	first := s.waitForServing()
+	original := s.Get(env.ConfigMaps, "hooks")
+	text, _, _ := unstructured.NestedString(original.Object, "data", "sync.js")
+	for n := range archive.Limit + 3 {
+		s.write(fmt.Sprintf("%s// %d", lost, n))
+		s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "and no more are deleted")
+		s.Kill()
+		s.start(noPreview)
+		s.waitForValues(map[string]int{"one": 4})
+		s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "and no more are deleted")
+		s.Get(env.ScriptRevisions, s.archived(first))
+		s.write(text)
+		s.Eventually(func() error {
+			if now := s.waitForServing(); now != first || s.rollout().UpdatedRevision != "" {
+				return fmt.Errorf("in round %d:\n%s", n, s.describe())
+			}
+			return nil
+		})
+	}
 }

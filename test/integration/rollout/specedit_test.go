@@ -450,3 +450,75 @@ func TestStableSpecUnavailable(t *testing.T) {
 	s.WaitForCondition(s.definition, "Accepted", "True")
 	r.check(t, "one", "p50")
 }
+
+// TestSpecHeldThoughScriptsWereApproved edits the definition after its scripts were approved for what they did before. The edit has an ID of its
+// own, is held for it, also after a restart, and what served goes on.
+func TestSpecHeldThoughScriptsWereApproved(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 10, "{}")
+	s.write(strings.ReplaceAll(bySpec, "{name}", `{name: name + "-new"}`)) // It deletes what there was.
+	s.WaitForCondition(s.definition, "Progressing", "False", "Held", "it would delete 10 of 10 children")
+	s.approve()
+	s.waitForServing()
+	s.WaitForCondition(s.definition, "Progressing", "True", "Serving")
+	s.Eventually(func() error {
+		if n := len(s.uids()); n != 10 {
+			return fmt.Errorf("%d children", n)
+		}
+		return nil
+	})
+	serving := s.status()
+	r := s.record()
+	held := []string{"generation 2 of the spec, with revision " + serving.ScriptRevision + " of the scripts, is held: it would delete 10 of 10 children",
+		"generation 1 goes on serving"}
+	isHeld := func(what string) (id string) {
+		s.WaitForCondition(s.definition, "Progressing", "False", append(held, "Held")...)
+		s.ApplyThing(what, "", "")
+		s.WaitFor(env.ConfigMaps, what+"-new", env.HasField("one", "data", "value"))
+		if n := r.deletions(); n != 0 {
+			t.Errorf("%s: %d children were deleted", what, n)
+		}
+		id = s.rollout().HeldRevision
+		s.WaitForCondition(s.definition, "Progressing", "False", "rollout approve", id[:16])
+		if out := s.refused("status " + s.definition + " --revision " + id); !strings.Contains(out, "Held") {
+			t.Errorf("%s: libretto rollout status --revision ID of the edit: %s", what, out)
+		}
+		return id
+	}
+	s.editSpec(77)
+	id := isHeld("before")
+	if id == serving.ScriptRevisionHash {
+		t.Errorf("the edit is called as its scripts are")
+	}
+	held[0] = strings.ReplaceAll(held[0], "10 of 10", "11 of 11")
+	s.Restart()
+	if again := isHeld("after"); again != id {
+		t.Errorf("after a restart the edit is called %s, and was %s", again, id)
+	}
+	s.approve()
+	s.waitForValues(map[string]int{})
+	s.WaitForCondition(s.definition, "Ready", "True")
+	s.run("status --watch "+s.definition+" --revision "+id, "Complete")
+	s.WaitForEvent(s.definition, "Approved", id[:16])
+	if state := s.rollout(); state.StableSpec != nil || state.ApprovedRevision != id {
+		t.Errorf("at the end: %s", s.describe())
+	}
+}
+
+// TestRefusedSpecGoesOnAfterRestart makes a spec one that the host refuses: what served goes on, also after
+// a restart.
+func TestRefusedSpecGoesOnAfterRestart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 2, "{}")
+	s.PatchDefinition(s.kind, s.definition, `{"spec": {"parentResource": {"resource": "nothings"}}}`)
+	s.WaitForCondition(s.definition, "Accepted", "False", "nothings")
+	s.Restart()
+	s.ApplyThing("new", "", "")
+	s.waitForValues(map[string]int{"one": 3})
+	s.WaitForCondition(s.definition, "Accepted", "False", "nothings")
+	s.PatchDefinition(s.kind, s.definition, `{"spec": {"parentResource": {"resource": "things"}}}`)
+	s.WaitForCondition(s.definition, "Ready", "True")
+	if state := s.rollout(); state.StableSpec != nil {
+		t.Errorf("at the end: %s", s.describe())
+	}
+}
