@@ -102,6 +102,9 @@ func namedRevisions(status v1alpha1.DefinitionStatus) []string {
 			named = append(named, state.UpdatedEdit.Revision)
 		}
 	}
+	if guard := status.DeletionGuard; guard != nil { // It goes back to what has settled, over several edits.
+		named = append(named, guard.Settled.Revision, guard.Edit.Revision)
+	}
 	return named
 }
 
