@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply/serverside"
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // applied sends what is asked for of one object, after taking over what others hold of it.

@@ -6,7 +6,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // ServerSide is how a change is written by server-side apply.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // TestFieldPatch applies patches to versions of the object that are newer than the one they were made for.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/objectkey"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 // Key is the identity of an object in the cluster.

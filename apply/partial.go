@@ -3,7 +3,7 @@ package apply
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // resolvePartial recognizes an answer that is only the metadata of an object. If nothing was written, its content

@@ -14,7 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/apply/merge"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 var (

@@ -6,8 +6,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/apply/serverside"
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // absent is the version that a creation is for. An apply has no way to say that there

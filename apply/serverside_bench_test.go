@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/applytest"
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/apply/serverside"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // appliedPod returns a Pod as a hook desires it and as the API server keeps it, with its

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // WarningHandler gives the API server's warnings about unknown fields to the write that they are about (Outcome.Unknown), and logs

@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 // Definition describes an engine without starting it.

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // groupName matches the names of groups of objects, such as Pod.v1 and Deployment.apps/v1.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 )
 

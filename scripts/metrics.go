@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/libretto-k8s/libretto/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 )
 
 // Metrics are the figures about scripts of a process. A nil *Metrics counts nothing.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 // errTestsLate is the cause of the end of tests that take too long.

@@ -14,7 +14,7 @@ export CGO_ENABLED="${CGO_ENABLED:-0}" # As make sets it: what is compiled is sh
 root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
-mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/controllers/jsonschema"
+mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/cmd/libretto/internal/jsonschema"
 go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes ./libraryreference ./testformat
 
 hooks=controllers/api/hooks
@@ -38,5 +38,10 @@ bin/tools/hooktypes typescript "$hooks" | cat - engines/authoring/module.d.ts > 
 bin/tools/libraryreference engines/authoring/module.d.ts > "$root/docs/reference/library.md"
 
 tests=controllers/controllertest
-bin/tools/testformat schema "$tests" > "$root/controllers/jsonschema/controllertest.schema.json"
+bin/tools/testformat schema "$tests" > "$root/cmd/libretto/internal/jsonschema/controllertest.schema.json"
 bin/tools/testformat markdown "$tests" > "$root/docs/reference/test.md"
+
+# CONTRIBUTING.md shows the wings of the architecture as the rules have them.
+if [ "$root" = "$PWD" ]; then
+	go test ./test/arch -run TestPicture -update >/dev/null
+fi

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // confidential reports whether a path leads into the contents of a Secret, or to

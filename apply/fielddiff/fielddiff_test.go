@@ -11,7 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/applytest"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 func TestDescribe(t *testing.T) {

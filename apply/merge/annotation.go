@@ -3,8 +3,8 @@ package merge
 import (
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // LastApplied is the annotation that remembers what was asked for last time, as

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // A digest may stand for a value in the annotation, where the value itself is too

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/apply/merge"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // FuzzMerge checks what holds for any three objects: the merge does not panic,

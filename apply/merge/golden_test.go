@@ -17,7 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/applytest"
 	"github.com/libretto-k8s/libretto/apply/merge"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected part of the files in testdata")

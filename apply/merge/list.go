@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // list merges lists: as a set if that is what they are, item by item if the items

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // listKey names the fields that together identify an item of a list, and what they

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // unmanaged are the fields of metadata that a desired object has no say in: the

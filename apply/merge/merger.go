@@ -2,7 +2,7 @@ package merge
 
 import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // merger merges what was observed (o), what was asked for last time (l) and what

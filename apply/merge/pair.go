@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // indexed is a list whose items have been named.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // records reports whether text is desired, written as encode writes it. It reads

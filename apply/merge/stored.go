@@ -3,7 +3,7 @@ package merge
 import (
 	"encoding/base64"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // AsStored returns object as the API server will show it. That differs for a Secret,

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Kind is the schema of the objects of one kind in one version.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Configuration is what is applied: all that a definition asks for of an object, and

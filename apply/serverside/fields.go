@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/apply/merge"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // What follows walks through FieldsV1, the API server's record of which fields a

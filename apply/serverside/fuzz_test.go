@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/libretto-k8s/libretto/apply/merge"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // FuzzInherit takes any managedFields over. Done again there is nothing left to do, the entries of others stay,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // heldItems are the items of a list that a manager holds.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/libretto-k8s/libretto/controllers/bundler"
-	"github.com/libretto-k8s/libretto/controllers/check"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/bundler"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )

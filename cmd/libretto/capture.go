@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/preview/capture"
-	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/capture"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -138,7 +138,7 @@ func (p *liveParent) errAlone() error {
 }
 
 func isForbidden(err error) bool {
-	var forbidden *live.ForbiddenError
+	var forbidden *livecluster.ForbiddenError
 	return errors.As(err, &forbidden)
 }
 

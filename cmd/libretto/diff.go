@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/live"
-	"github.com/libretto-k8s/libretto/controllers/preview/report"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // diffFormats are the formats of -o.
@@ -92,8 +92,8 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 }
 
 // query returns which parents are asked for.
-func (o *diffOptions) query() (live.Query, error) {
-	q := live.Query{Namespace: o.manifests.namespace, MaxParents: o.maxParents}
+func (o *diffOptions) query() (livecluster.Query, error) {
+	q := livecluster.Query{Namespace: o.manifests.namespace, MaxParents: o.maxParents}
 	if !slices.Contains(diffFormats, o.output) {
 		return q, fmt.Errorf("-o %s: there are %s", o.output, strings.Join(diffFormats, ", "))
 	}
@@ -150,7 +150,7 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 }
 
 // verdict returns an *exitError unless all is well. What could not be told outweighs what was.
-func (o *diffOptions) verdict(reports []*report.Report) error {
+func (o *diffOptions) verdict(reports []*diff.Report) error {
 	var untold []string
 	for _, r := range reports {
 		if r.Err != nil {
@@ -169,14 +169,14 @@ func (o *diffOptions) verdict(reports []*report.Report) error {
 }
 
 // reports compares for each definition. An error means that nothing can be told of any.
-func (o *diffOptions) reports(ctx context.Context, w process, config *live.Config, query live.Query) ([]*report.Report, error) {
+func (o *diffOptions) reports(ctx context.Context, w process, config *livecluster.Config, query livecluster.Query) ([]*diff.Report, error) {
 	subjects, err := config.Subjects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []*report.Report
+	var all []*diff.Report
 	for _, found := range subjects {
-		r, told, subject := report.New(found.Name()), time.Now(), found.Subject
+		r, told, subject := diff.New(found.Name()), time.Now(), found.Subject
 		if all = append(all, r); found.Err != nil {
 			r.Err = found.Err
 			continue
@@ -199,10 +199,10 @@ func (o *diffOptions) reports(ctx context.Context, w process, config *live.Confi
 // progressInterval is how often it is told how far the command is.
 const progressInterval = 2 * time.Second
 
-func (o *diffOptions) write(w process, reports []*report.Report) error {
-	writers := map[string]func(io.Writer, []*report.Report) error{
-		"json": report.JSON, "markdown": report.Markdown,
-		"text": func(out io.Writer, all []*report.Report) error { return report.Text(out, all, isColoured(w)) },
+func (o *diffOptions) write(w process, reports []*diff.Report) error {
+	writers := map[string]func(io.Writer, []*diff.Report) error{
+		"json": diff.JSON, "markdown": diff.Markdown,
+		"text": func(out io.Writer, all []*diff.Report) error { return diff.Text(out, all, isColoured(w)) },
 	}
 	return writers[o.output](w.stdout, reports)
 }

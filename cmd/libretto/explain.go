@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/preview/explain"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explain"
 )
 
 // explainFormats are the formats of -o.

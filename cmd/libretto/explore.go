@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explore"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
-	"github.com/libretto-k8s/libretto/controllers/controllertest/explore"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 )
 

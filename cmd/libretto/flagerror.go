@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // noNumber matches what Go says about a value that is no number.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/livedefinition"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 )
 
 type historyOptions struct {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 )
 
 // hostOptions are what commands have to know of the host that they stand in for.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/jsonschema"
-	"github.com/libretto-k8s/libretto/controllers/scaffold"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/scaffold"
 )
 
 type initOptions struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/libretto-k8s/libretto/controllers/scaffold"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/scaffold"
 )
 
 // TestInit makes each kind of controller in each language, and checks that a newcomer can go on with it: it has no warnings, it builds,

@@ -19,7 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 // isolation configures where scripts run.

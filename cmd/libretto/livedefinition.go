@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
-	"github.com/libretto-k8s/libretto/controllers/livedefinition"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 )
 
 // definitionOptions name one definition of a cluster.

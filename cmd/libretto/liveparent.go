@@ -19,14 +19,14 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	libdiscovery "github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // liveConfig returns the clients of the cluster.
-func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions) (*live.Config, error) {
+func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions) (*livecluster.Config, error) {
 	host, err := ofHost.host()
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions)
 		return nil, err
 	}
 	warned := map[string]bool{}
-	return &live.Config{
-		Reader: &live.Reader{Client: client, Warn: func(text string) {
+	return &livecluster.Config{
+		Reader: &livecluster.Reader{Client: client, Warn: func(text string) {
 			if !warned[text] {
 				warned[text] = true
 				fmt.Fprintln(w.stderr, "warning:", text)
@@ -78,7 +78,7 @@ func (o *parentOptions) addTo(c *cobra.Command) {
 
 // liveParent is a parent of a cluster, and how to read what is about it.
 type liveParent struct {
-	*live.Config
+	*livecluster.Config
 	resource libdiscovery.Resource
 	object   *unstructured.Unstructured
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 // lowestLevel is below all levels of zap that messages have. Which are written is decided above zap, as definitions have a level of their own.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 func TestLogFormat(t *testing.T) {

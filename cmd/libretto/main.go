@@ -20,7 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // version is set by the linker.

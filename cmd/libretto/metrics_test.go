@@ -16,11 +16,11 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/definitionmetrics"
 	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
-	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 

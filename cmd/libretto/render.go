@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/render/offline"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // renderFormats are the formats of -o.
@@ -132,7 +132,7 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	options.Namespace, options.Engines = o.manifests.namespace, registry
 	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
-	renderings, failed := offline.Render(ctx, options)
+	renderings, failed := render.Render(ctx, options)
 	if failed != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return cannot(errors.New("stopped before it was done"))
 	}
@@ -144,13 +144,13 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	if err := o.write(ctx, w, files, options, renderings, failed); err != nil {
 		return cannot(err)
 	}
-	var input *offline.InputError
+	var input *render.InputError
 	switch {
 	case failed != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &exitError{exitProblems, fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, failed)}
 	case errors.As(failed, &input):
 		return cannot(failed)
-	case o.output == "request" && errors.Is(failed, offline.ErrNotCalled):
+	case o.output == "request" && errors.Is(failed, render.ErrNotCalled):
 		return nil
 	case failed != nil:
 		return &exitError{exitProblems, failed}
@@ -160,12 +160,12 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 }
 
 // options returns the options without files and engines.
-func (o *renderOptions) options(w process) (offline.Options, error) {
+func (o *renderOptions) options(w process) (render.Options, error) {
 	host, err := o.host.host()
 	if err != nil {
-		return offline.Options{}, err
+		return render.Options{}, err
 	}
-	options := offline.Options{
+	options := render.Options{
 		Parent: o.parent, Hook: o.hook, Steps: o.steps, Host: host, Now: time.Now().Truncate(time.Second),
 		Warn: func(text string) { fmt.Fprintln(w.stderr, "warning:", text) },
 	}
@@ -220,7 +220,7 @@ func readySelector(text string) (*readyNames, error) {
 func (r *readyNames) selects(object *unstructured.Unstructured) bool {
 	selected := r.all
 	for _, name := range r.names {
-		if offline.Matches(name, object) {
+		if render.Matches(name, object) {
 			r.matched[name], selected = true, true
 		}
 	}
@@ -259,13 +259,13 @@ func readAnswers(given []string) (map[string]any, error) {
 
 // write writes the renderings and the report about them.
 func (o *renderOptions) write(
-	ctx context.Context, w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering, failed error,
+	ctx context.Context, w process, files manifest.Options, options render.Options, renderings []*render.Rendering, failed error,
 ) error {
-	report := offline.Output{Out: w.stderr, ShowSecrets: o.showSecrets}
+	report := render.Output{Out: w.stderr, ShowSecrets: o.showSecrets}
 	if err := report.Report(renderings); err != nil {
 		return err
 	}
-	out := offline.Output{Out: w.stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: isColoured(w)}
+	out := render.Output{Out: w.stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: isColoured(w)}
 	if o.output == "diff" {
 		return out.Diff(renderings)
 	}

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/offline"
 )
 
 // checkTest returns an error for flags that a test file can't be made with.
@@ -33,13 +33,13 @@ func (o *renderOptions) checkTest() error {
 
 // writeTest writes a test file with what was rendered, and says where it belongs. Each definition has a document.
 func (o *renderOptions) writeTest(
-	w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering, load loadFunc,
+	w process, files manifest.Options, options render.Options, renderings []*render.Rendering, load loadFunc,
 ) error {
 	var documents []string
 	first, several := "", false
 	for len(renderings) > 0 {
 		of := renderings[0].Definition
-		end := slices.IndexFunc(renderings, func(r *offline.Rendering) bool { return r.Definition != of })
+		end := slices.IndexFunc(renderings, func(r *render.Rendering) bool { return r.Definition != of })
 		if end < 0 {
 			end = len(renderings)
 		}
@@ -55,7 +55,7 @@ func (o *renderOptions) writeTest(
 		if folder != first {
 			return fmt.Errorf("-o test: there are definitions in %s and in %s: give the files of one", first, folder)
 		}
-		f := offline.TestFile{
+		f := render.TestFile{
 			Definition: name, Several: several, Answers: options.Answers, Now: o.now, Ready: readyOfTest(o.ready, options, renderings[:end]),
 		}
 		if o.manifests.namespace != "default" {
@@ -118,7 +118,7 @@ func relativeTo(folder, name string) (string, error) {
 
 // completeTest loads what a test in a folder finds there, and adds to it what else it needs.
 func completeTest(
-	f *offline.TestFile, folder string, files manifest.Options, set *manifest.Set, definition *document.Object, load loadFunc,
+	f *render.TestFile, folder string, files manifest.Options, set *manifest.Set, definition *document.Object, load loadFunc,
 ) error {
 	f.Scripts = map[string]string{}
 	for name, directory := range files.Scripts {
@@ -161,7 +161,7 @@ func completeTest(
 }
 
 // readyOfTest returns which objects become ready in a test, as --ready selected them.
-func readyOfTest(flag string, options offline.Options, renderings []*offline.Rendering) any {
+func readyOfTest(flag string, options render.Options, renderings []*render.Rendering) any {
 	switch flag {
 	case "all":
 		return nil
@@ -172,7 +172,7 @@ func readyOfTest(flag string, options offline.Options, renderings []*offline.Ren
 	for _, r := range renderings {
 		for _, child := range r.Children {
 			if options.Ready(child) {
-				names = append(names, offline.SlashedName(child))
+				names = append(names, render.SlashedName(child))
 			}
 		}
 	}

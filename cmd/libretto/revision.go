@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/check"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"

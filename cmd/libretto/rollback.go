@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/livedefinition"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/preview"
-	"github.com/libretto-k8s/libretto/controllers/preview/live"
-	"github.com/libretto-k8s/libretto/controllers/preview/report"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 type rollbackOptions struct {
@@ -104,7 +104,7 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 	if ctx.Err() != nil {
 		return "", err
 	}
-	if errOut := report.Text(w.stdout, []*report.Report{r}, isColoured(w)); errOut != nil {
+	if errOut := diff.Text(w.stdout, []*diff.Report{r}, isColoured(w)); errOut != nil {
 		return "", errOut
 	}
 	why := verdict.Held
@@ -127,8 +127,8 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 // report returns what a revision would do to the parents of a definition, and what a host would make of an edit that does.
 func (o *rollbackOptions) report(
 	ctx context.Context, w process, d *livedefinition.Definition, id string,
-) (r *report.Report, verdict rollout.Verdict, err error) {
-	r = report.New(d.String())
+) (r *diff.Report, verdict rollout.Verdict, err error) {
+	r = diff.New(d.String())
 	defer func() { r.Err = err }()
 	registry, stop, err := offlineEngines()
 	if err != nil {
@@ -147,7 +147,7 @@ func (o *rollbackOptions) report(
 	if err != nil {
 		return r, verdict, err
 	}
-	verdict, err = subject.Preview(ctx, live.Query{}, func(outcome *preview.Outcome, _ int) { r.Add(outcome) })
+	verdict, err = subject.Preview(ctx, livecluster.Query{}, func(outcome *preview.Outcome, _ int) { r.Add(outcome) })
 	return r, verdict, err
 }
 

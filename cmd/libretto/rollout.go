@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/libretto-k8s/libretto/controllers/jsonschema"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/typescript"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/typescript"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 

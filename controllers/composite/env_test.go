@@ -16,8 +16,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // The kinds of the rollout tests: sets are parents, and each of their spec.names

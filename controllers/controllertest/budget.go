@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // spend counts values that the case keeps, and returns an error once they take more memory than Subject.MaxBytes.
@@ -28,7 +28,7 @@ func (r *runner) spend(values ...any) error {
 }
 
 // spendPass counts what is kept of a pass until its step is compared. The answers of hooks are counted by their programs.
-func (r *runner) spendPass(result render.Result) error {
+func (r *runner) spendPass(result simulation.Result) error {
 	if r.subject.MaxBytes <= 0 {
 		return nil
 	}

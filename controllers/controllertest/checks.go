@@ -14,12 +14,12 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // skips reports whether the file or the case turns a check off.
@@ -150,7 +150,7 @@ func pathText(path jsonvalue.Path) string {
 
 // checkAnswers checks that scripts answer the last requests of the step in the same way again.
 func (s *stepRun) checkAnswers(ctx context.Context) {
-	last := map[string]render.HookCall{}
+	last := map[string]simulation.HookCall{}
 	for _, pass := range s.passes {
 		for _, call := range pass.Calls {
 			if call.Err == nil {
@@ -167,7 +167,7 @@ func (s *stepRun) checkAnswers(ctx context.Context) {
 var lists = []string{"children", "attachments", "outputs"}
 
 // checkDeclared checks that the objects of an answer are of kinds that the definition declares.
-func (s *stepRun) checkDeclared(call render.HookCall) {
+func (s *stepRun) checkDeclared(call simulation.HookCall) {
 	response, _ := call.Response.(map[string]any)
 	for _, list := range lists {
 		items, _ := response[list].([]any)
@@ -185,7 +185,7 @@ func (s *stepRun) checkDeclared(call render.HookCall) {
 
 // checkDeterministic calls a script again with the same request, a second later, or at once if it said that an object is finalized: that is
 // its last answer, which may have the time. Webhooks with canned responses are exempt.
-func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) {
+func (s *stepRun) checkDeterministic(ctx context.Context, call simulation.HookCall) {
 	program := s.scripts[call.Hook]
 	if s.skips(CheckDeterministic) || program == nil || s.isWebhook(call.Hook) {
 		return

@@ -13,7 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // decoder decodes values of a file into types of the format. It notes every field that the format does not have, and every

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // expand returns the cases that each makes of one, or the one.

@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply/readiness"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // edit makes the changes of a step.
@@ -262,7 +262,7 @@ func (e *editor) named(name ObjectName) (*unstructured.Unstructured, memcluster.
 }
 
 func (e *editor) endpoint(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	return render.Endpoint(e.session.Cluster(), e.client, object)
+	return simulation.Endpoint(e.session.Cluster(), e.client, object)
 }
 
 func (e *editor) create(given *unstructured.Unstructured) error {

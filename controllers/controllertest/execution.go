@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/objectkey"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 // Execution is a case under way whose steps are given one at a time, and which can go on in several ways. Nothing is compared.
@@ -98,7 +98,7 @@ func (c *Execution) Close() {
 // Checkpoint is an execution at a moment. It never changes, and holds nothing but the cluster.
 type Checkpoint struct {
 	runner *runner
-	state  *render.State
+	state  *simulation.State
 	now    time.Time
 }
 

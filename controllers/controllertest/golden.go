@@ -15,11 +15,11 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // record notes what happened in a step, for the golden file.
@@ -80,7 +80,7 @@ func (r *runner) isRenewal(after time.Duration) bool {
 	return after > 17*time.Minute && after <= 20*time.Minute && slices.ContainsFunc(r.base.Plan.Hooks, serves)
 }
 
-func eventOutcomes(events []render.Event) []any {
+func eventOutcomes(events []simulation.Event) []any {
 	var lines []any
 	for _, e := range events {
 		lines = append(lines, fields{{"event", e.Type + " " + e.Reason}, {"message", e.Message}})

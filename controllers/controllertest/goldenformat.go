@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // field is a field of an object with ordered fields.

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 // memoryBytes is how much the answers of hooks may take that are kept for later calls.

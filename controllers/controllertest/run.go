@@ -15,10 +15,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // RunCase runs a case of a test. Cases share nothing, and may be run at the same time. It never panics: a case that cannot be run, and
@@ -66,7 +66,7 @@ type runner struct {
 	// redefined is set if that is not the subject's.
 	redefined bool
 	stage     *stage.Stage
-	session   *render.Session
+	session   *simulation.Session
 	programs  map[string]engines.Program
 	// scripts are the programs of scripts alone.
 	scripts map[string]engines.Program
@@ -80,7 +80,7 @@ type runner struct {
 	// refusals are those that the steps have asked for.
 	refusals []pendingRefusal
 	// refused is why the definition is not accepted, or nil.
-	refused *render.RefusedError
+	refused *simulation.RefusedError
 	// parents are all parents that there were, in the order in which they came.
 	parents []*parentState
 	// spent is about how many bytes the case keeps, if they are bounded.
@@ -94,7 +94,7 @@ type parentState struct {
 	object  *unstructured.Unstructured
 	uid     types.UID
 	gone    bool
-	last    *render.Result
+	last    *simulation.Result
 	answers stage.Answers
 }
 

@@ -19,8 +19,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -70,13 +70,13 @@ func (a *archive) subject(tb testing.TB, registry *engines.Registry) *Subject {
 			s.Definition = o.Unstructured
 			continue
 		}
-		resources, err := schema.Read(o.Unstructured)
+		resources, err := validation.Read(o.Unstructured)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		s.Resources = append(s.Resources, resources...)
 	}
-	builtIn, err := schema.BuiltIn()
+	builtIn, err := validation.BuiltIn()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // hideSecrets hides the values of Secrets in all that is told of the case, and what the schemas of other objects call a password.
@@ -55,7 +55,7 @@ func (r *runner) secretsIn(fields map[string]any) []string {
 }
 
 // keepSecrets notes the secrets in what a pass wrote: they may be gone in the end.
-func (r *runner) keepSecrets(result render.Result) {
+func (r *runner) keepSecrets(result simulation.Result) {
 	for _, w := range result.Writes {
 		if r.written == nil {
 			r.written = map[string]bool{}

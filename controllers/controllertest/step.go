@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -32,7 +32,7 @@ type stepRun struct {
 // passRun is a pass over one parent.
 type passRun struct {
 	parent *parentState
-	render.Result
+	simulation.Result
 }
 
 // step does one step.
@@ -246,7 +246,7 @@ func (s *stepRun) writesSince(pass int) []memcluster.Write {
 // maxLogs is how many lines that hooks logged are kept.
 const maxLogs = 10_000
 
-func (r *runner) keepLogs(result render.Result) {
+func (r *runner) keepLogs(result simulation.Result) {
 	for _, call := range result.Calls {
 		r.result.Logs = append(r.result.Logs, call.Logs[:min(len(call.Logs), maxLogs-len(r.result.Logs))]...)
 	}
@@ -283,7 +283,7 @@ func (s *stepRun) compareErrors() {
 }
 
 // passError returns the events of the last passes over the parents, and their errors as one.
-func (s *stepRun) passError() ([]render.Event, error) {
+func (s *stepRun) passError() ([]simulation.Event, error) {
 	errs, later, events := s.passErrors()
 	if s.Fails != "" {
 		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
@@ -292,7 +292,7 @@ func (s *stepRun) passError() ([]render.Event, error) {
 }
 
 // passErrors returns the errors of the last passes over the parents, those of passes that ask for another one, and the events.
-func (s *stepRun) passErrors() (errs, later []error, events []render.Event) {
+func (s *stepRun) passErrors() (errs, later []error, events []simulation.Event) {
 	for _, p := range s.parents {
 		if p.last == nil || len(s.passes) == 0 {
 			continue
@@ -309,7 +309,7 @@ func (s *stepRun) passErrors() (errs, later []error, events []render.Event) {
 	return errs, later, events
 }
 
-func (s *stepRun) compareError(err error, events []render.Event) {
+func (s *stepRun) compareError(err error, events []simulation.Event) {
 	if s.Fails == "" {
 		if err != nil && s.testCase.Golden == "" { // A golden file has the errors.
 			s.fail(Failure{Location: s.place(""), Message: "the pass fails: " + err.Error(), Script: scriptPlace(err)})

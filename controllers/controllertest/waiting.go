@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -76,7 +76,7 @@ func (c *comparison) compareWaits(want *WaitingAnswer) {
 
 // checkWaits returns an error if a pass wrote a child though the hooks answered that they wait. That would be a fault of the host, which
 // is looked for in each pass that tests and --explore make.
-func (s *stepRun) checkWaits(p *parentState, result render.Result) error {
+func (s *stepRun) checkWaits(p *parentState, result simulation.Result) error {
 	waits := s.session.Waits(p.object)
 	if len(result.Calls) == 0 || !slices.ContainsFunc(waits, func(wait variant.Wait) bool { return wait.Input == "" }) {
 		return nil

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
 )
 
 // compareEvents compares the events that were emitted in the step.
 func (c *comparison) compareEvents() {
-	var emitted []render.Event
+	var emitted []simulation.Event
 	var seen []string
 	for _, pass := range c.passes {
 		emitted = append(emitted, pass.Events...)
@@ -30,7 +30,7 @@ func (c *comparison) compareEvents() {
 }
 
 // among returns the index of the first event that matches, or -1.
-func (w Event) among(events []render.Event) int {
+func (w Event) among(events []simulation.Event) int {
 	message := regexp.MustCompile(w.Message)
 	for i, e := range events {
 		is := (w.Type == "" || w.Type == e.Type) && (w.Reason == "" || w.Reason == e.Reason)

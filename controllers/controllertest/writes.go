@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // compareWrites compares the writes that changed something, without those that a host makes for itself: status, finalizers of parents and

@@ -9,8 +9,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 	"github.com/libretto-k8s/libretto/scripts"
-	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // statusDebounce delays the update of a definition's status after a change of the number of

@@ -10,8 +10,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/definitionmetrics"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 )
 
 // Metrics are the gauges of definitions: what their statuses say, also where none can be written. A nil *Metrics records nothing.

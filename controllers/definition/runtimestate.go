@@ -13,8 +13,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 	"github.com/libretto-k8s/libretto/scripts"
-	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // runtimeState is the state of one definition in this process. Only the reconcile of that

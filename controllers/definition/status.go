@@ -12,8 +12,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 	"github.com/libretto-k8s/libretto/scripts"
-	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // statusView is what the status and the events of a definition report.

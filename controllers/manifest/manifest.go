@@ -22,8 +22,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -186,7 +186,7 @@ func (s *Set) putCRD(o *document.Object) {
 	if group, _, _ := unstructured.NestedString(o.Object, "spec", "group"); group == v1alpha1.GroupName {
 		return
 	}
-	resources, err := schema.Read(o.Unstructured)
+	resources, err := validation.Read(o.Unstructured)
 	if err != nil {
 		s.failAt(o, err)
 		return

@@ -15,10 +15,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // KnownResources are the built-in resources, and those of the CustomResourceDefinitions among the files.

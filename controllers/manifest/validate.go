@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 )
 
 // validate sets the defaults of definitions, and records what an API server would refuse of definitions and of objects whose
@@ -56,7 +56,7 @@ func (s *Set) schemas() (map[string]memcluster.Resource, error) {
 	if len(s.Objects) == 0 {
 		return nil, nil
 	}
-	all, err := schema.BuiltIn()
+	all, err := validation.BuiltIn()
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Set) schemas() (map[string]memcluster.Resource, error) {
 func (s *Set) validateDefinition(o *document.Object) *document.Object {
 	given := o.DeepCopy()
 	given.SetNamespace("") // As the API server does.
-	stored, dropped, invalid, err := schema.Definition(given)
+	stored, dropped, invalid, err := validation.Definition(given)
 	if err != nil {
 		s.failAt(o, err)
 		return o

@@ -8,9 +8,9 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // maxLoggedAnswer is how many bytes of an answer are logged.

@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 // listened returns a pass of a definition that is listened to at a level, though its process logs little, and its log.

@@ -12,8 +12,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // droppedFields remembers which fields that the API server drops were reported, so that a definition

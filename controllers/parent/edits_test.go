@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 )
 

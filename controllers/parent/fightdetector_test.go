@@ -11,7 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // fightEnv is a detector with a fake clock and the inputs of the hooks.

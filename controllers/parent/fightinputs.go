@@ -9,8 +9,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // fightInputs are hashes of the input that a fight over children may depend on, without the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // maskSecrets returns the error of a hook without what the Secrets in its request hold. An engine's own

@@ -7,7 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 // Limits on the texts of a failed pass, in bytes of JSON. A failed call is reported by its error in the log

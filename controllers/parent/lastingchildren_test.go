@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 )
 

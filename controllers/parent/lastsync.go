@@ -12,8 +12,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/printable"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // SyncResult is what came of the last sync of a parent, for a rollout of scripts.

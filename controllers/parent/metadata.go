@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // writeMetadata sets the desired labels and annotations of the parent, and removes the finalizer

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/definitionmetrics"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 // Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.

@@ -11,8 +11,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 func TestOutdatedChildren(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 func TestFingerprint(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // observeRevisions collects the parent's ControllerRevisions (section 3.9 of the specification):

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Sampler hands out all parents in the order of the hashes of their UIDs, so that an object is among the first ones or not whatever else

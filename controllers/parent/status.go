@@ -16,9 +16,9 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // StatusWriter writes the status of objects if it differs from the observed one. An unchanged

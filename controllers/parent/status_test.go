@@ -22,9 +22,9 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 var thingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}

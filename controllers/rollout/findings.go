@@ -12,7 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // maxErrorBytes is how much is told of the error of a parent.

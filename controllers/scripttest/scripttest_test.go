@@ -18,7 +18,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/definition"
-	renderschema "github.com/libretto-k8s/libretto/controllers/render/schema"
+	renderschema "github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/runtime/discovery"

@@ -15,8 +15,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/definition"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -133,7 +133,7 @@ func (r *run) read(ctx context.Context, resource discovery.Resource) ([]memclust
 	if at < 0 {
 		return nil, fmt.Errorf("CustomResourceDefinition %s is gone", name)
 	}
-	found, err := schema.Read(&list.Items[at])
+	found, err := validation.Read(&list.Items[at])
 	if err != nil {
 		// An earlier API server has taken what this library refuses.
 		r.skip("schemas", "objects of %s are not validated: %v", name, err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // minResync and maxResync bound resyncAfterSeconds. Less than the former is nothing to a timer; the latter leaves room for a number that

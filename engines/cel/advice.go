@@ -14,7 +14,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 var (

@@ -9,8 +9,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/libretto-k8s/libretto/definitionmetrics"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 )
 
 // maxShadowCalls is how many calls to shadows are under way at once. Further

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/libretto-k8s/libretto/definitionmetrics"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 

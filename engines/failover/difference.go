@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // difference is a place at which two answers differ.

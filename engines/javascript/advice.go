@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // maxQuotedBytes bounds the code that a message quotes.

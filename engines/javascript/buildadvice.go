@@ -11,7 +11,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/libretto-k8s/libretto/engines/authoring"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 var (

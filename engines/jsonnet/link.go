@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 // linked is a script and all that it imports. Files are parsed when a call first evaluates them, unless the cache has them.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
-	"github.com/libretto-k8s/libretto/verbosity"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
 const (

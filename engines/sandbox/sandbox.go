@@ -20,7 +20,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 var errClosed = errors.New("the script workers have been stopped")

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/json"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // maxExcerptBytes is how much of a body becomes part of a message.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 // etagCache holds the answers of one endpoint that have an ETag: the last one for each

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 // step is one call and how the server answers it.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // repeated returns the JSON of a list of about so many bytes, of one item again and again.

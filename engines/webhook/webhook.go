@@ -13,7 +13,7 @@ import (
 	"net/url"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/lru"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 const (

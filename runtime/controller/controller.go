@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"github.com/libretto-k8s/libretto/objectkey"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 // Key names the object to reconcile.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 )
 
 type reconcileFunc func(context.Context, Key) (Result, error)

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/libretto-k8s/libretto/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 )
 
 // Metrics are the metrics of all control loops of a process. A nil *Metrics records nothing.

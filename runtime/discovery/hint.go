@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/spelling"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // Hint returns which of the known resources may be meant by one that is not among them: the plural of a kind, one of a name that is nearly the

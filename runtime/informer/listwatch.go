@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // listWatch lists and watches a resource for a reflector, as the dynamic client does. It decodes objects straight

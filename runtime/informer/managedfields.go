@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // cachedObject is a cached object with some of its managedFields. They are kept apart from the object:

@@ -116,7 +116,7 @@ func TestCode(t *testing.T) {
 			t.Errorf("%s: %s", p.ImportPath, problem)
 		}
 	}
-	for _, violation := range violations(rules, graph) {
+	for _, violation := range violations(graph) {
 		t.Error(violation)
 	}
 }

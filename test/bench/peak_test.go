@@ -21,7 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
-	"github.com/libretto-k8s/libretto/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
 // largeAnswers are answers near the limits on their bytes, their memory, and the objects of a sync.

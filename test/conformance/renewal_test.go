@@ -16,7 +16,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
-	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
@@ -80,7 +80,7 @@ func (c *countingProgram) count() int {
 // renewalEnv is a running definition with a fake clock.
 type renewalEnv struct {
 	t       *testing.T
-	session *render.Session
+	session *simulation.Session
 	clock   *testclock.FakeClock
 	parent  *unstructured.Unstructured
 }
@@ -98,7 +98,7 @@ func newRenewalEnv(t *testing.T, definition string, objects string, programs map
 	}
 	r.parent = all[0].DeepCopy()
 	r.parent.SetNamespace("default")
-	r.session, err = render.Run(t.Context(), render.Input{
+	r.session, err = simulation.Run(t.Context(), simulation.Input{
 		Definition: object, Objects: all, Resources: standardResources().list, Programs: programs, Clock: r.clock, Log: logr.Discard(),
 	})
 	if err != nil {

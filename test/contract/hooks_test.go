@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/hooks"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/javascript"
 	"github.com/libretto-k8s/libretto/test/env"
@@ -214,7 +214,7 @@ func (r *recordingProgram) Run(_ context.Context, call engines.Call) (engines.Re
 }
 
 // start returns a session with a parent and an input. All hooks return minimal answers.
-func start(t *testing.T, definition, version, finalizer string) (*render.Session, map[string]*recordingProgram) {
+func start(t *testing.T, definition, version, finalizer string) (*simulation.Session, map[string]*recordingProgram) {
 	t.Helper()
 	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
 	env.NoError(t, err)
@@ -239,7 +239,7 @@ func start(t *testing.T, definition, version, finalizer string) (*render.Session
 		programs[hook] = recorded[hook]
 	}
 	hook := `{version: ` + version + `, webhook: {url: "http://hooks.invalid"}}`
-	session, err := render.Run(t.Context(), render.Input{
+	session, err := simulation.Run(t.Context(), simulation.Input{
 		Definition: object(t, strings.ReplaceAll(definition, "HOOK", hook)), Objects: []*unstructured.Unstructured{parent, object(t, input)},
 		Resources: []memcluster.Resource{boxes}, Programs: programs, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
 	})
@@ -249,7 +249,7 @@ func start(t *testing.T, definition, version, finalizer string) (*render.Session
 }
 
 // pass makes a pass that calls the hook and returns its error. The hook returns answer, unless it is nil.
-func pass(t *testing.T, session *render.Session, recorded map[string]*recordingProgram, hook string, answer map[string]any) error {
+func pass(t *testing.T, session *simulation.Session, recorded map[string]*recordingProgram, hook string, answer map[string]any) error {
 	t.Helper()
 	if answer != nil {
 		recorded[hook].answer = answer
@@ -266,10 +266,10 @@ func pass(t *testing.T, session *render.Session, recorded map[string]*recordingP
 }
 
 // deleteInput deletes the input and makes a pass.
-func deleteInput(t *testing.T, session *render.Session) (render.Result, error) {
+func deleteInput(t *testing.T, session *simulation.Session) (simulation.Result, error) {
 	t.Helper()
 	err := session.Edit(t.Context(), func(client dynamic.Interface) error {
-		at, err := render.Endpoint(session.Cluster(), client, object(t, input))
+		at, err := simulation.Endpoint(session.Cluster(), client, object(t, input))
 		return errors.Join(err, at.Delete(t.Context(), "in", metav1.DeleteOptions{}))
 	})
 	env.NoError(t, err)

@@ -19,8 +19,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
@@ -96,7 +96,7 @@ func TestTextsOfFailingCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			session, err := render.Run(t.Context(), render.Input{
+			session, err := simulation.Run(t.Context(), simulation.Input{
 				Definition: objectOf(t, definitionOfBoxes), Objects: []*unstructured.Unstructured{objectOf(t, box)},
 				Resources: []memcluster.Resource{boxes},
 				Programs:  map[string]engines.Program{"sync": program}, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: written.logger(),

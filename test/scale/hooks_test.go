@@ -11,7 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 var endings = map[string]string{engineJavaScript: ".js", engineJsonnet: ".jsonnet", engineCEL: ".cel"}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // WriteText writes a line for each file: how much is covered, the lines that are not, and the lines whose decisions never had an outcome.

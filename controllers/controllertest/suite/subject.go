@@ -21,8 +21,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 const (

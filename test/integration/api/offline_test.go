@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -158,9 +158,9 @@ func TestOffline(t *testing.T) {
 	}
 	crd := text(offlineCRD)
 	e.Apply(strings.ReplaceAll(offlineCRD, "GROUP", e.Group))
-	custom, err := schema.Read(crd)
+	custom, err := validation.Read(crd)
 	env.NoError(t, err)
-	builtIn, err := schema.BuiltIn()
+	builtIn, err := validation.BuiltIn()
 	env.NoError(t, err)
 	offline := memcluster.New(clock.RealClock{}, append(builtIn, custom...)...)
 	for _, name := range slices.Sorted(maps.Keys(offlineCases)) {

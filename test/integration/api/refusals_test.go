@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -219,11 +219,11 @@ var acceptedCases = map[string]refusalCase{
 // memory that the API server accepts, and what the rules there are for is refused by all.
 func TestRefusals(t *testing.T) {
 	e := env.New(t)
-	builtIn, err := schema.BuiltIn()
+	builtIn, err := validation.BuiltIn()
 	env.NoError(t, err)
 	hosted := memcluster.BuiltIn()
 	for i := range hosted {
-		hosted[i].Rules = schema.Rules(hosted[i].Resource)
+		hosted[i].Rules = validation.Rules(hosted[i].Resource)
 	}
 	for refused, cases := range map[bool]map[string]refusalCase{true: refusedCases, false: acceptedCases} {
 		for i, name := range slices.Sorted(maps.Keys(cases)) {

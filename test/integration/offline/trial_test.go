@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )

@@ -1,0 +1,113 @@
+package livecluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// definitionKinds are the kinds of definition.
+var definitionKinds = []string{v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind}
+
+// definitions returns the resource of a kind of definition.
+func definitions(kind string) discovery.Resource {
+	gv := v1alpha1.GroupVersion
+	return discovery.Resource{
+		GroupVersionResource: gv.WithResource(strings.ToLower(kind) + "s"), Kind: gv.WithKind(kind), HasStatus: true, Custom: true,
+	}
+}
+
+// Definitions returns all definitions of the cluster.
+func (r *Reader) Definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, kind := range definitionKinds {
+		err := r.list(ctx, listing{resource: definitions(kind)}, func(o *unstructured.Unstructured) bool {
+			all = append(all, o)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Definition returns a definition of the cluster, or nil.
+func (r *Reader) Definition(ctx context.Context, kind, name string) (*unstructured.Unstructured, error) {
+	return r.Get(ctx, definitions(kind), "", name)
+}
+
+// ConfigMap returns a ConfigMap, or nil.
+func (r *Reader) ConfigMap(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	resource := discovery.Resource{
+		GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps"), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Namespaced: true,
+	}
+	return r.Get(ctx, resource, name.Namespace, name.Name)
+}
+
+// CustomResourceDefinition returns that of a resource, or nil if it is no custom one.
+func (r *Reader) CustomResourceDefinition(ctx context.Context, resource apischema.GroupResource) (*unstructured.Unstructured, error) {
+	crds := discovery.Resource{
+		GroupVersionResource: apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),
+		Kind:                 apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+	}
+	return r.Get(ctx, crds, "", resource.String())
+}
+
+// Served returns resources of a cluster in memory for those that an API server serves and known lacks. Nothing is known of their schemas.
+func Served(resources []discovery.Resource, known []memcluster.Resource) []memcluster.Resource {
+	has := map[string]bool{}
+	for _, resource := range known {
+		has[resource.GroupVersionResource.String()] = true
+	}
+	var all []memcluster.Resource
+	for _, resource := range resources {
+		if !has[resource.GroupVersionResource.String()] {
+			resource.Custom = true // Aggregated API servers are few, and their objects are seldom parents.
+			all = append(all, memcluster.Resource{Resource: resource, Generation: true})
+		}
+	}
+	return all
+}
+
+// Schemas returns the resources of a plan that are custom ones, with the schemas of the cluster's CustomResourceDefinitions, as far as the
+// caller may read these. known are resources whose schemas are known.
+func (r *Reader) Schemas(ctx context.Context, plan *definition.Plan, known []memcluster.Resource) ([]memcluster.Resource, error) {
+	var all []memcluster.Resource
+	for _, resource := range plan.Resources() {
+		isSame := func(o memcluster.Resource) bool { return o.GroupVersionResource == resource.GroupVersionResource }
+		if slices.ContainsFunc(slices.Concat(known, all), isSame) {
+			continue
+		}
+		crd, err := r.CustomResourceDefinition(ctx, resource.GroupResource())
+		var forbidden *ForbiddenError
+		switch {
+		case errors.As(err, &forbidden):
+			r.Warn(fmt.Sprintf("%s: nothing of it is validated or defaulted: %v", resource.GroupResource(), err))
+		case err != nil:
+			return nil, err
+		case crd != nil:
+			resources, err := validation.Read(crd)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, resources...)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,83 @@
+package memcluster
+
+import (
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
+)
+
+// patch applies an object, or merges a JSON merge patch into one.
+func (c *Cluster) patch(t *table, r *request) error {
+	if r.patchType == types.ApplyPatchType {
+		return c.apply(t, r)
+	}
+	if r.patchType == types.JSONPatchType {
+		return c.patchJSON(t, r)
+	}
+	if r.patchType != types.MergePatchType {
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"%s: a cluster in memory serves JSON patches, merge patches and applies, and this is a %s",
+			t.GroupVersionResource.Resource, r.patchType))
+	}
+	if err := json.Unmarshal(r.patch, &r.body); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if r.before == nil {
+		return apierrors.NewNotFound(t.GroupResource(), r.name)
+	}
+	merged, _ := mergePatch(r.before.DeepCopy().Object, runtime.DeepCopyJSON(r.body)).(map[string]any)
+	return c.update(t, r, &unstructured.Unstructured{Object: merged})
+}
+
+// patchJSON makes the operations of a JSON patch (RFC 6902) on an object. Like the API server's, the error that they do not fit
+// has no cause.
+func (c *Cluster) patchJSON(t *table, r *request) error {
+	operations, err := jsonpatch.DecodePatch(r.patch)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if r.before == nil {
+		return apierrors.NewNotFound(t.GroupResource(), r.name)
+	}
+	text, err := objectjson.Marshal(r.before.Object)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if text, err = operations.Apply(text); err != nil {
+		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	patched := map[string]any{}
+	if err := json.Unmarshal(text, &patched); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return c.update(t, r, &unstructured.Unstructured{Object: patched})
+}
+
+// mergePatch applies a JSON merge patch (RFC 7386).
+func mergePatch(target, patch any) any {
+	fields, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	result, ok := target.(map[string]any)
+	if !ok {
+		result = map[string]any{}
+	}
+	for key, value := range fields {
+		if value == nil {
+			delete(result, key)
+		} else {
+			result[key] = mergePatch(result[key], value)
+		}
+	}
+	return result
+}

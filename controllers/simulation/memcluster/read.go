@@ -1,0 +1,127 @@
+package memcluster
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
+)
+
+func (e *endpoint) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	e.cluster.mu.Lock()
+	defer e.cluster.mu.Unlock()
+	t, err := e.table()
+	if err != nil {
+		return nil, err
+	}
+	object := t.objects[types.NamespacedName{Namespace: e.namespace, Name: name}]
+	if object == nil {
+		return nil, apierrors.NewNotFound(e.resource.GroupResource(), name)
+	}
+	return e.out(object), nil
+}
+
+func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	matches, err := e.matcher(options)
+	if err != nil {
+		return nil, err
+	}
+	e.cluster.mu.Lock()
+	defer e.cluster.mu.Unlock()
+	t, err := e.table()
+	if err != nil {
+		return nil, err
+	}
+	t.listed = true
+	list := &unstructured.UnstructuredList{Object: map[string]any{}}
+	list.SetAPIVersion(t.Kind.GroupVersion().String())
+	list.SetKind(t.Kind.Kind + "List")
+	list.SetResourceVersion(strconv.FormatInt(e.cluster.version, 10))
+	for _, object := range t.sorted() {
+		if matches(object) {
+			list.Items = append(list.Items, *e.out(object))
+		}
+	}
+	return list, nil
+}
+
+// Objects returns copies of all objects, by kind, namespace and name.
+func (c *Cluster) Objects() []*unstructured.Unstructured {
+	all := c.Snapshot()
+	for i, object := range all {
+		all[i] = object.DeepCopy()
+	}
+	return all
+}
+
+// Snapshot returns all objects, by kind, namespace and name. They are read-only, and never change: a write stores another object.
+func (c *Cluster) Snapshot() []*unstructured.Unstructured {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	byName := func(a, b *table) int {
+		return cmp.Compare(a.GroupVersionResource.String(), b.GroupVersionResource.String())
+	}
+	var tables []*table
+	for _, t := range c.tables {
+		if len(t.objects) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	slices.SortFunc(tables, byName)
+	var all []*unstructured.Unstructured
+	for _, t := range tables {
+		all = append(all, t.sorted()...)
+	}
+	return all
+}
+
+// Versions returns the resourceVersion of each object.
+func (c *Cluster) Versions() map[objectkey.Key]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	versions := map[objectkey.Key]string{}
+	for _, t := range c.tables {
+		for key, object := range t.objects {
+			versions[objectkey.Key{Kind: t.Kind, Namespace: key.Namespace, Name: key.Name}] = object.GetResourceVersion()
+		}
+	}
+	return versions
+}
+
+// sorted returns the objects by namespace and name.
+func (t *table) sorted() []*unstructured.Unstructured {
+	keys := slices.SortedFunc(maps.Keys(t.objects), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	all := make([]*unstructured.Unstructured, len(keys))
+	for i, key := range keys {
+		all[i] = t.objects[key]
+	}
+	return all
+}
+
+// matcher returns a function that reports whether the selectors of a list or watch match an object.
+func (e *endpoint) matcher(options metav1.ListOptions) (func(*unstructured.Unstructured) bool, error) {
+	byLabel, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	byField, err := fields.ParseSelector(options.FieldSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return func(o *unstructured.Unstructured) bool {
+		identity := fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
+		return (e.namespace == "" || o.GetNamespace() == e.namespace) && byLabel.Matches(labels.Set(o.GetLabels())) && byField.Matches(identity)
+	}, nil
+}

@@ -1,0 +1,82 @@
+package validation
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/manifests/crd"
+)
+
+// own has a function for each of Libretto's own kinds. It reads the embedded CustomResourceDefinition once.
+var own = ownKinds()
+
+func ownKinds() map[string]func() (memcluster.Resource, error) {
+	files, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		panic(err) // The pattern is constant.
+	}
+	kinds := map[string]func() (memcluster.Resource, error){}
+	for _, file := range files {
+		plural := strings.TrimSuffix(file[strings.LastIndexByte(file, '_')+1:], ".yaml")
+		kinds[plural] = sync.OnceValues(func() (memcluster.Resource, error) { return readOwn(file) })
+	}
+	return kinds
+}
+
+func readOwn(file string) (memcluster.Resource, error) {
+	text, err := crd.Files.ReadFile(file)
+	if err != nil {
+		return memcluster.Resource{}, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &object.Object); err != nil {
+		return memcluster.Resource{}, err
+	}
+	decoded, err := decode(object)
+	if err != nil {
+		return memcluster.Resource{}, err
+	}
+	version := &decoded.Spec.Versions[0]
+	custom, err := newCustom(decoded, version)
+	if err != nil {
+		return memcluster.Resource{}, err
+	}
+	return resourceOf(decoded, version, custom), nil
+}
+
+// Own returns one of Libretto's own resources, such as compositecontrollers, with its schema.
+func Own(plural string) (memcluster.Resource, error) {
+	read, ok := own[plural]
+	if !ok {
+		return memcluster.Resource{}, fmt.Errorf("%s is no resource of Libretto", plural)
+	}
+	return read()
+}
+
+// Definition returns a definition as the API server stores it, with defaults and without unknown fields, and
+// the paths of the fields that were dropped. The list has what is wrong with it: with any, the API server
+// refuses it. An error means that it is no definition, or cannot be read.
+func Definition(
+	object *unstructured.Unstructured,
+) (stored *unstructured.Unstructured, dropped []string, invalid field.ErrorList, err error) {
+	resource, err := Own(strings.ToLower(object.GetKind()) + "s")
+	if err != nil || resource.Kind != object.GroupVersionKind() || !strings.HasSuffix(object.GetKind(), "Controller") {
+		return nil, nil, nil, fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are",
+			object.GetAPIVersion(), object.GetKind(), ownGroupVersion)
+	}
+	stored = object.DeepCopy()
+	if dropped, err = resource.Schema.Decode(stored.Object); err != nil {
+		return nil, nil, nil, err
+	}
+	custom, _ := resource.Schema.(*Custom) // readOwn makes it.
+	return stored, dropped, custom.ValidateOnce(stored), nil
+}
+
+const ownGroupVersion = "metacontroller.k8s.io/v1alpha1"
