@@ -58,7 +58,7 @@ func TestTestFiles(t *testing.T) {
 			}
 		}
 	}
-	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("..", "..", "..", ".."), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() && (entry.Name() == "bin" || strings.HasPrefix(entry.Name(), ".") && len(entry.Name()) > 2) {
 			return filepath.SkipDir
 		}
@@ -154,7 +154,7 @@ func TestSameAsParser(t *testing.T) {
 
 // TestDefinitions checks that the schemas of definitions accept those of the templates and of the examples, and refuse mistakes.
 func TestDefinitions(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "examples", "*", "*.yaml"))
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%d files of examples: %v", len(files), err)
 	}

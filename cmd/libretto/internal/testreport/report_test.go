@@ -192,7 +192,7 @@ func TestUnknownFormat(t *testing.T) {
 
 // TestReference checks that docs/reference/reports.md has each field of the document in JSON.
 func TestReference(t *testing.T) {
-	reference, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "reports.md"))
+	reference, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "reports.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
