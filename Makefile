@@ -14,6 +14,9 @@ export CGO_ENABLED := $(if $(RACE),1,0)
 # TESTFLAGS is added to every go test: make unit TESTFLAGS='-run TestClaim -v'.
 TESTFLAGS ?=
 
+# Runs go test, and says at the end how many tests ran, for how long, and which were skipped or failed, and why.
+TEST = $(BIN)/tools/gotestsum --format standard-quiet --hide-summary output --raw-command -- $(GO) test -json $(RACE_FLAG)
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 CONTROLPLANE_MODULE := $(addprefix test/controlplane/,go.mod go.sum build.sh)
@@ -84,20 +87,23 @@ up: controlplane ## Run a control plane until interrupted, and print its KUBECON
 .PHONY: test
 test: format unit integration ## Run all tests
 
+$(BIN)/tools/gotestsum: tools/go.mod
+	$(GO) -C tools build -o ../$@ gotest.tools/gotestsum
+
 .PHONY: unit
-unit: ## Run the tests that need nothing but Go (RACE=1: with the race detector)
-	packages=$$($(GO) list ./...) && \
-	$(GO) test $(RACE_FLAG) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
+unit: $(BIN)/tools/gotestsum ## Run the tests that need nothing but Go (RACE=1: with the race detector)
 	$(GO) -C tools test $(RACE_FLAG) $(TESTFLAGS) ./...
+	packages=$$($(GO) list ./...) && \
+	$(TEST) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
 
 .PHONY: quick
 quick: ## Compile, vet and test what depends on the files that have changed since the last run that passed
 	./tools/quick.sh
 
 .PHONY: integration
-integration: build controlplane ## Run the tests that need a control plane
+integration: build controlplane $(BIN)/tools/gotestsum ## Run the tests that need a control plane
 	./test/controlplane/build.sh go test -vet=off ./...
-	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(GO) test $(RACE_FLAG) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
+	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(TEST) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
 
 # FUZZTIME is how long each target runs: make fuzz FUZZTIME=10m.
 FUZZTIME ?= 1m

@@ -35,9 +35,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// fuse is how long after diff has begun the texts of bombs change what they answer. Their previews have ended by then.
-const fuse = 45 * time.Second
-
 // patience is how long the host may take for all edits together.
 const patience = 90 * time.Second
 
@@ -81,7 +78,6 @@ type scene struct {
 	*env.Env
 	trials map[string]*trial
 	hooks  *webhooks
-	bomb   time.Time
 	round  int
 	*losses
 }
@@ -102,7 +98,6 @@ func TestEdits(t *testing.T) {
 	}
 	s := newScene(t, slices.Concat(accidents, honest))
 	s.begin()
-	s.bomb = time.Now().Add(fuse)
 	s.finishTexts()
 	s.diff()
 	s.note()
@@ -199,7 +194,7 @@ func (s *scene) text(text string, all ...[]string) string {
 // finish returns documents with what is known of a trial by now.
 func (s *scene) finish(tr *trial, text string) string {
 	return strings.NewReplacer("ROW", tr.name, "NS", s.Namespace, "GROUP", s.Group, "HOOK", s.hooks.URL, "FIRST", tr.revision,
-		"BOMB", fmt.Sprint(s.bomb.UnixMilli()), "ROUND", fmt.Sprint(s.round)).Replace(text)
+		"ROUND", fmt.Sprint(s.round)).Replace(text)
 }
 
 // finishTexts makes the documents of the edits.
@@ -291,14 +286,6 @@ func (s *scene) waitForChildren() {
 func (s *scene) touchAll(what string, of func(*trial) []touch) {
 	s.T.Helper()
 	s.each(what, func(e *env.Env, tr *trial) {
-		if of(tr) != nil && strings.Contains(tr.after, "BOMB") {
-			cluster.Eventually(e.T, fuse, func() error {
-				if left := time.Until(s.bomb); left > 0 {
-					return fmt.Errorf("%s are left", left)
-				}
-				return nil
-			})
-		}
 		for _, touch := range of(tr) {
 			s.touch(e, tr, touch)
 		}
