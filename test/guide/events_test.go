@@ -10,19 +10,14 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// TestHostReasons checks that no hook can ask for an event that the guide describes as one of the host's, and that the guide describes all of
-// the reasons that are refused for that.
+// TestHostReasons checks that no hook can ask for an event that docs/reference/events.md describes as one of the host's, and that the page
+// describes all of the reasons that are refused for that.
 func TestHostReasons(t *testing.T) {
-	text, err := os.ReadFile(document("guide.md"))
+	text, err := os.ReadFile(document("reference/events.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, events, found := strings.Cut(string(text), "\n### Events\n")
-	events, _, ended := strings.Cut(events, "\n### ")
-	if !found || !ended {
-		t.Fatal("the guide has no section Events")
-	}
-	lists, _, found := strings.Cut(events, "A parent has one `SyncError`")
+	lists, _, found := strings.Cut(string(text), "A parent has one `SyncError`")
 	if !found {
 		t.Fatal("what follows the lists of events begins with other words")
 	}
@@ -37,10 +32,10 @@ func TestHostReasons(t *testing.T) {
 	}
 	for _, reason := range variant.HostReasons {
 		if !strings.Contains(string(text), "`"+reason+"`") {
-			t.Errorf("the guide has no event %s", reason)
+			t.Errorf("docs/reference/events.md has no event %s", reason)
 		}
 	}
 }
 
-// notReasons are other words in that section: conditions.
+// notReasons are other words there: conditions.
 var notReasons = []string{"ScriptsReady", "Accepted"}

@@ -1,4 +1,4 @@
-// Package guide runs the scripts and tests that docs/guide.md and docs/migrate.md show.
+// Package guide runs the scripts and tests that docs/guide and docs/migrate.md show.
 package guide
 
 import (
@@ -47,8 +47,21 @@ func isCases(text string) bool {
 // document returns the path of a document.
 func document(name string) string { return filepath.Join("..", "..", "docs", name) }
 
+// pages returns the names of the guide's pages.
+func pages(t *testing.T) (names []string) {
+	t.Helper()
+	paths, err := filepath.Glob(document(filepath.Join("guide", "*.md")))
+	if err != nil || len(paths) < 2 {
+		t.Fatalf("docs/guide has the pages %v (%v): nothing would be checked", paths, err)
+	}
+	for _, path := range paths {
+		names = append(names, filepath.Join("guide", filepath.Base(path)))
+	}
+	return names
+}
+
 var (
-	heading = regexp.MustCompile(`^#+ (?:\d+\. )?(.+)$`)
+	heading = regexp.MustCompile(`^#+ (.+)$`)
 	fence   = regexp.MustCompile("^```(\\w*)$")
 )
 
@@ -86,13 +99,19 @@ func snippets(t *testing.T, name string) []snippet {
 // guide is the file, or follows what the archive has of it. Each script of the guide is in an archive.
 func TestGuide(t *testing.T) {
 	scripts := map[string]string{}
-	for _, s := range snippets(t, "guide.md") {
-		if s.isScript() {
+	for _, page := range pages(t) {
+		for _, s := range snippets(t, page) {
+			if !s.isScript() {
+				continue
+			}
+			if _, twice := scripts[s.String()]; twice {
+				t.Errorf("docs/guide has the block %q twice: give the section on %s another name", s, page)
+			}
 			scripts[s.String()] = s.text
 		}
 	}
-	if len(scripts) == 0 {
-		t.Fatal("docs/guide.md shows no scripts")
+	if len(scripts) < 2 {
+		t.Fatalf("docs/guide shows %d scripts: nothing would be checked", len(scripts))
 	}
 	files, err := filepath.Glob("testdata/guide/*.txtar")
 	if err != nil {
@@ -114,7 +133,7 @@ func TestGuide(t *testing.T) {
 	}
 	for key := range scripts {
 		if !used[key] {
-			t.Errorf("docs/guide.md: no archive in testdata/guide has the block %q", key)
+			t.Errorf("docs/guide: no archive in testdata/guide has the block %q", key)
 		}
 	}
 }

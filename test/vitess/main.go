@@ -43,7 +43,7 @@ const limit = 3 * time.Minute
 var nextReading = [][2]string{
 	{"examples/vitess/README.md", "the example that you have just seen"},
 	{"examples/vitess/lib/stages.libsonnet", "how its stages follow each other"},
-	{"docs/guide.md", "the guide"},
+	{"docs/guide/README.md", "the guide"},
 }
 
 const (

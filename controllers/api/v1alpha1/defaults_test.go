@@ -12,7 +12,7 @@ import (
 func to[T any](value T) *T { return &value }
 
 // TestDefaults shows the value in force where a field is absent, and where it is given.
-// Constants are those of section 1 of the specification; those of scripts are in docs/guide.md.
+// Constants are those of section 1 of the specification; those of scripts are in docs/guide/languages.md.
 func TestDefaults(t *testing.T) {
 	service := func(s ServiceReference, path string) *Webhook {
 		s.Name, s.Namespace = "hooks", "ns"
