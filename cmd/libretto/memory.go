@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// gcPercent is the garbage collector's target. docs/design/memory.md has what others cost.
+	// gcPercent is the garbage collector's target. docs/design/runtime/memory.md has what others cost.
 	gcPercent = 50
 	// workerMemory is what a script worker takes as a rule. What its scripts may take beyond that is not reserved.
 	workerMemory = 48 << 20

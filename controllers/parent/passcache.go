@@ -32,7 +32,7 @@ type answerGroup struct {
 	parent controller.Key
 }
 
-// fingerprint stands for all input of a pass (docs/design/idle.md).
+// fingerprint stands for all input of a pass (docs/design/parent/idle.md).
 type fingerprint struct {
 	// version is a hash of the parent's UID and resourceVersion, and related of the related objects and their kinds.
 	version, related uint64

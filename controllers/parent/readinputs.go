@@ -9,7 +9,7 @@ import (
 )
 
 // readInputs is a set of those inputs of a pass that count only if they were read. All others always count: see
-// docs/design/idle.md.
+// docs/design/parent/idle.md.
 type readInputs uint8
 
 const (

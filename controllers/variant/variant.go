@@ -141,7 +141,7 @@ type Desired struct {
 	// Warnings are events about what was not used. They do not make the pass fail.
 	Warnings []Warning
 	// ParentReads are the paths of a request, such as "parent.metadata.labels", at which the variant itself has read the parent. Those
-	// that always count may be left out: see docs/design/idle.md.
+	// that always count may be left out: see docs/design/parent/idle.md.
 	ParentReads []string
 	// InvalidAnswers are the calls whose answers are invalid and must not be reused.
 	InvalidAnswers []Call

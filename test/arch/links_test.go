@@ -58,7 +58,7 @@ func TestContributingPaths(t *testing.T) {
 func documentation(t *testing.T) []string {
 	t.Helper()
 	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "examples/*/*.md", "test/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md", "examples/*.md", "examples/*/*.md", "test/*/*.md"} {
 		pages = append(pages, glob(t, filepath.Join(root, filepath.FromSlash(pattern)))...)
 	}
 	return pages

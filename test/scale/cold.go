@@ -79,7 +79,7 @@ func coldProgram(out *steps.Report, o *options, subjects []subject) steps.Progra
 		Title:   title,
 		Log:     func() string { return all.log },
 		Close:   func(context.Context) error { return nil },
-		Reading: [][2]string{{"docs/design/speed.md", "what was measured"}},
+		Reading: [][2]string{{"docs/design/engines/speed.md", "what was measured"}},
 	}
 	for run := range o.runs {
 		for at, s := range subjects {

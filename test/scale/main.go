@@ -52,7 +52,7 @@ func program(out *steps.Report, o *options) (steps.Program, error) {
 		Title:   fmt.Sprintf("%d parents with %d children each, of %d bytes", o.parents, o.children, o.payload),
 		Log:     func() string { return all.log },
 		Close:   func(context.Context) error { return nil },
-		Reading: [][2]string{{"docs/design/speed.md", "what was measured, and the goals"}},
+		Reading: [][2]string{{"docs/design/engines/speed.md", "what was measured, and the goals"}},
 	}
 	// The subjects take turns, so that what changes on the machine meanwhile meets all of them.
 	for run := range o.runs {
