@@ -93,6 +93,25 @@ func TestCitedSectionsExist(t *testing.T) {
 	}
 }
 
+// citedPage matches a page of the documentation in a comment.
+var citedPage = regexp.MustCompile(`\bdocs/[a-z0-9/]+\.md\b`)
+
+// TestCitedPagesExist checks that the pages of docs that comments of Go files and conformance cases name exist.
+func TestCitedPagesExist(t *testing.T) {
+	found := 0
+	for place, comments := range commentsOfAll(t) {
+		for _, page := range citedPage.FindAllString(strings.Join(comments, "\n"), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(page))); err != nil {
+				t.Errorf("%s names a page that does not exist: %v", place, err)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("found %d pages: nothing would be checked", found)
+	}
+}
+
 // commentsOfAll returns the comments of each Go file and of each conformance case.
 func commentsOfAll(t *testing.T) map[string][]string {
 	t.Helper()
