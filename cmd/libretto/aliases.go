@@ -11,14 +11,14 @@ import (
 // They set the same options, are hidden in the help, and print which flag to use.
 func (o *options) addAliases(f *pflag.FlagSet) {
 	f.DurationVar(&o.resyncPeriod, "cache-flush-interval", o.resyncPeriod, "")
-	f.StringVar(&o.metricsAddress, "metrics-address", o.metricsAddress, "")
-	f.StringVar(&o.profilingAddress, "pprof-address", o.profilingAddress, "")
-	f.Float32Var(&o.kubeAPIQPS, "client-go-qps", o.kubeAPIQPS, "")
-	f.IntVar(&o.kubeAPIBurst, "client-go-burst", o.kubeAPIBurst, "")
-	f.BoolVar(&o.leaderElect, "leader-election", o.leaderElect, "")
-	f.StringVar(&o.leaseName, "leader-election-id", o.leaseName, "")
-	f.StringVar(&o.leaseNamespace, "leader-election-namespace", o.leaseNamespace, "")
-	f.StringVar(&o.loggingFormat, "zap-encoder", o.loggingFormat, "")
+	f.StringVar(&o.listen.metrics, "metrics-address", o.listen.metrics, "")
+	f.StringVar(&o.listen.profiling, "pprof-address", o.listen.profiling, "")
+	f.Float32Var(&o.cluster.qps, "client-go-qps", o.cluster.qps, "")
+	f.IntVar(&o.cluster.burst, "client-go-burst", o.cluster.burst, "")
+	f.BoolVar(&o.election.on, "leader-election", o.election.on, "")
+	f.StringVar(&o.election.name, "leader-election-id", o.election.name, "")
+	f.StringVar(&o.election.namespace, "leader-election-namespace", o.election.namespace, "")
+	f.StringVar(&o.log.format, "zap-encoder", o.log.format, "")
 	f.Var(aliasFlag{o.checkLock}, "leader-election-resource-lock", "")
 	f.Var(aliasFlag{o.setLogLevel}, "zap-log-level", "")
 	f.Var(aliasFlag{o.setDevelopment}, "zap-devel", "")
@@ -63,10 +63,10 @@ const metacontrollerDecisions = 4
 func (o *options) setLogLevel(level string) error {
 	switch level {
 	case "info", "error", "panic":
-		o.verbosity = 0
+		o.log.verbosity = 0
 		return nil
 	case "debug":
-		o.verbosity = 1
+		o.log.verbosity = 1
 		return nil
 	}
 	n, err := strconv.Atoi(level)
@@ -74,9 +74,9 @@ func (o *options) setLogLevel(level string) error {
 	case err != nil || n < 0:
 		return fmt.Errorf("%q: must be info, debug, error, panic or a number", level)
 	case n < metacontrollerDecisions:
-		o.verbosity = 0
+		o.log.verbosity = 0
 	default:
-		o.verbosity = 1
+		o.log.verbosity = 1
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (o *options) setLogLevel(level string) error {
 func (o *options) setDevelopment(value string) error {
 	on, err := strconv.ParseBool(value)
 	if on {
-		o.loggingFormat, o.verbosity = "console", max(o.verbosity, 1)
+		o.log.format, o.log.verbosity = "console", max(o.log.verbosity, 1)
 	}
 	return err
 }

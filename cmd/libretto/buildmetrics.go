@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 )
 
 // registerBuildInfo registers a metric whose labels are the build.
-func registerBuildInfo(registry prometheus.Registerer) {
+func registerBuildInfo(registry prometheus.Registerer, b build) {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "libretto_build_info", Help: "The build of this process; always 1.",
 	}, []string{"version", "commit", "platform", "goversion"})
-	info.WithLabelValues(version, commit(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version()).Set(1)
+	info.WithLabelValues(b.Version, b.Commit, b.Platform, b.GoVersion).Set(1)
 	registry.MustRegister(info)
 }
 

@@ -47,13 +47,12 @@ bundled. The same files make the same bytes.`,
 	completeFlag(c, "output", "yaml")
 	c.Flags().StringVar(&o.namePrefix, "name-prefix", "", "put before the names of the ConfigMaps, which are DEFINITION-HASH")
 	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import or name")
-	conduct{
+	finish(c, conduct{
 		success: "bundles and definitions were printed", problems: "check found an error; nothing is printed",
 		cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
 		stdin:  "with `-f -`", stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`",
 		stderr: "errors of check; a line for each bundle",
-	}.addTo(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	})
 	return c
 }
 
@@ -62,14 +61,14 @@ func runBundle(ctx context.Context, w process, o *bundleOptions, args []string) 
 	if o.output != "yaml" {
 		return cannot(fmt.Errorf("-o %s: there is yaml", o.output))
 	}
-	return o.manifests.check(ctx, w, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
+	return checkFiles(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
 		if result.Count(check.Error) == 0 {
 			return cannot(o.write(ctx, w, set, registry))
 		}
 		if err := result.Write(w.stderr, "text", false); err != nil {
 			return cannot(err)
 		}
-		return &exitError{code: exitProblems}
+		return exitWith(exitProblems, nil)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -40,13 +39,12 @@ file says what was replaced, and what could not be read.`,
 		RunE: func(c *cobra.Command, args []string) error { return runCapture(c.Context(), w, &o, args) },
 	}
 	o.addTo(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	conduct{
+	finish(c, conduct{
 		success:  "the file is printed, and passes",
 		problems: "the file is printed, and is not all that the cluster has, or does not pass: it says why",
 		cannot:   "a flag is wrong, a script does not load, or the cluster can't be read",
 		stdout:   "the file", stderr: "what could not be read; errors",
-	}.addTo(c)
+	})
 	return c
 }
 
@@ -60,16 +58,16 @@ func runCapture(ctx context.Context, w process, o *parentOptions, args []string)
 	}
 	in := capture.Input{Now: time.Now().Truncate(time.Second), Host: p.Host}
 	p.Reader.Warn = func(text string) { in.Notes = append(in.Notes, "Not read: "+text) }
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
 	defer stop()
 	p.Engines, in.Engines = registry, registry
-	if in.Cases, err = p.cases(ctx); err != nil {
+	if in.Cases, err = casesOf(ctx, p); err != nil {
 		return cannot(causeOf(ctx, err))
 	}
-	if in.CRDs, err = p.customResourceDefinitions(ctx, in.Cases); err != nil {
+	if in.CRDs, err = customResourceDefinitions(ctx, p, in.Cases); err != nil {
 		return cannot(causeOf(ctx, err))
 	}
 	file, err := capture.Write(ctx, in)
@@ -84,13 +82,13 @@ func runCapture(ctx context.Context, w process, o *parentOptions, args []string)
 		fmt.Fprintln(w.stderr, "warning:", line)
 	}
 	if len(in.Notes)+len(file.Problems) > 0 {
-		return &exitError{code: exitProblems}
+		return exitWith(exitProblems, nil)
 	}
 	return nil
 }
 
-// cases reads the parent for each definition that looks after it.
-func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
+// casesOf reads a parent for each definition that looks after it.
+func casesOf(ctx context.Context, p *liveParent) ([]capture.Case, error) {
 	found, err := p.ForParent(ctx, p.resource.GroupResource(), p.object)
 	if err != nil {
 		return nil, err
@@ -119,31 +117,13 @@ func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
 	return all, nil
 }
 
-// errAlone is the error for an object that is no parent.
-func (p *liveParent) errAlone() error {
-	owner := metav1.GetControllerOf(p.object)
-	if owner == nil {
-		return fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
-	}
-	kind := owner.Kind
-	if gv, err := apischema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group != "" {
-		kind += "." + gv.Version + "." + gv.Group
-	}
-	namespace := ""
-	if p.object.GetNamespace() != "" {
-		namespace = " -n " + p.object.GetNamespace()
-	}
-	return fmt.Errorf("%s %s is the parent of no definition of the cluster: it belongs to %s %s, of which libretto explain %s/%s%s tells",
-		p.object.GetKind(), p.object.GetName(), owner.Kind, owner.Name, kind, owner.Name, namespace)
-}
-
 func isForbidden(err error) bool {
 	var forbidden *livecluster.ForbiddenError
 	return errors.As(err, &forbidden)
 }
 
 // customResourceDefinitions returns those of all kinds of the cases. What can't be read is replaced by one without a schema.
-func (p *liveParent) customResourceDefinitions(ctx context.Context, cases []capture.Case) ([]*unstructured.Unstructured, error) {
+func customResourceDefinitions(ctx context.Context, p *liveParent, cases []capture.Case) ([]*unstructured.Unstructured, error) {
 	resources := map[string]discovery.Resource{}
 	for _, c := range cases {
 		for _, resource := range c.Subject.Plan.Resources() {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -16,37 +13,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )
-
-// exitError ends the program with an exit code. Without an error nothing is printed.
-type exitError struct {
-	code int
-	err  error
-}
-
-// Error returns the text of the error, if there is one.
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-// Unwrap returns the error, if there is one.
-func (e *exitError) Unwrap() error { return e.err }
-
-// The exit codes of offline commands.
-const (
-	exitProblems = 1 // The command ran, and the result is not as wanted.
-	exitCannot   = 2 // The command could not be run.
-)
-
-// cannot makes an error one of exit code 2.
-func cannot(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{exitCannot, err}
-}
 
 type checkOptions struct {
 	manifests manifestFlags
@@ -77,12 +43,11 @@ could not be run. Findings go to standard output.`,
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "format: "+strings.Join(check.Formats, ", ")+" (annotations of a workflow)")
 	completeFlag(c, "output", check.Formats...)
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
-	conduct{
+	finish(c, conduct{
 		success: "no errors", problems: "an error was found, or with `--strict` a warning",
 		cannot: "a bad flag, an unreadable file, no definition",
 		stdin:  "with `-f -`", stdout: "findings", stderr: "files that are left out; with `-o github` the summary", colour: "`-o text`",
-	}.addTo(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	})
 	return c
 }
 
@@ -91,33 +56,33 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	if !slices.Contains(check.Formats, o.output) {
 		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(check.Formats, ", ")))
 	}
-	return o.manifests.check(ctx, w, args, func(set *manifest.Set, _ *engines.Registry, result *check.Result) error {
+	return checkFiles(ctx, w, &o.manifests, args, func(set *manifest.Set, _ *engines.Registry, result *check.Result) error {
 		for _, file := range set.Skipped {
 			fmt.Fprintf(w.stderr, "%s: left out: it is no manifest\n", file)
 		}
-		if err := result.Write(w.stdout, o.output, isColoured(w)); err != nil {
+		if err := result.Write(w.stdout, o.output, w.isColoured()); err != nil {
 			return cannot(err)
 		}
 		if o.output == "github" {
 			fmt.Fprintln(w.stderr, result.Summary())
 		}
 		if result.Count(check.Error) > 0 || o.strict && result.Count(check.Warning) > 0 {
-			return &exitError{code: exitProblems}
+			return exitWith(exitProblems, nil)
 		}
 		return nil
 	})
 }
 
-// check loads and checks files, and calls then while the engines run. Its errors have exit codes.
-func (m *manifestFlags) check(
-	ctx context.Context, w process, args []string, then func(*manifest.Set, *engines.Registry, *check.Result) error,
+// checkFiles loads and checks files, and calls then while the engines run. Its errors have exit codes.
+func checkFiles(
+	ctx context.Context, w process, files *manifestFlags, args []string, then func(*manifest.Set, *engines.Registry, *check.Result) error,
 ) error {
-	options, err := m.options(args, w.stdin)
+	options, err := files.options(args, w.stdin)
 	if err != nil {
 		return cannot(err)
 	}
 	defer collectSeldom()()
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(err)
 	}
@@ -134,29 +99,4 @@ func (m *manifestFlags) check(
 		return cannot(err)
 	}
 	return then(set, registry, result)
-}
-
-// collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a
-// check went into it. It returns a function that undoes this.
-func collectSeldom() func() {
-	const percent, limit = 400, 512 << 20
-	before, limitBefore := debug.SetGCPercent(percent), debug.SetMemoryLimit(limit)
-	return func() {
-		debug.SetGCPercent(before)
-		debug.SetMemoryLimit(limitBefore)
-	}
-}
-
-// isColoured reports whether standard output is a terminal whose user has not turned colour off.
-func isColoured(w process) bool {
-	return w.getenv("NO_COLOR") == "" && w.getenv("TERM") != "dumb" && isTerminal(w.stdout)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -33,7 +33,7 @@ func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 	w := process{
 		args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs,
 	}
-	code = exitCode(w, command(w).ExecuteContext(t.Context()))
+	code = execute(t.Context(), w, command(w))
 	return code, out.String(), errs.String()
 }
 
@@ -219,7 +219,7 @@ func TestScriptsFlag(t *testing.T) {
 
 // TestColour checks that standard output is coloured only on a terminal.
 func TestColour(t *testing.T) {
-	if isColoured(process{getenv: func(string) string { return "" }, stdout: &bytes.Buffer{}}) {
+	if (process{getenv: func(string) string { return "" }, stdout: &bytes.Buffer{}}).isColoured() {
 		t.Error("a pipe is coloured")
 	}
 	null, err := os.Open(os.DevNull)
@@ -234,7 +234,7 @@ func TestColour(t *testing.T) {
 			}
 			return ""
 		}
-		if got := isColoured(process{getenv: getenv, stdout: null}); got != want {
+		if got := (process{getenv: getenv, stdout: null}).isColoured(); got != want {
 			t.Errorf("with %s, a terminal is coloured: %v, want %v", variable, got, want)
 		}
 	}

@@ -68,7 +68,7 @@ func (o *coverageOptions) write(out io.Writer, r *coverage.Report) error {
 // enough returns an error of exit code 1 if fewer lines are covered than --coverage-min says.
 func (o *coverageOptions) enough(r *coverage.Report) error {
 	if len(r.Files) == 0 && o.minimum > 0 {
-		return &exitError{exitProblems, fmt.Errorf("--coverage-min %g: no test ran a script", o.minimum)}
+		return exitWith(exitProblems, fmt.Errorf("--coverage-min %g: no test ran a script", o.minimum))
 	}
 	got := r.LineRatio().Percent()
 	if got >= o.minimum {
@@ -76,7 +76,7 @@ func (o *coverageOptions) enough(r *coverage.Report) error {
 	}
 	worst, _ := r.Worst()
 	lines := worst.LineRatio()
-	return &exitError{exitProblems, fmt.Errorf(
+	return exitWith(exitProblems, fmt.Errorf(
 		"%.1f%% of the lines of scripts are covered, less than --coverage-min %g: %s misses most, %d of %d lines",
-		got, o.minimum, worst.Name, lines.Total-lines.Covered, lines.Total)}
+		got, o.minimum, worst.Name, lines.Total-lines.Covered, lines.Total))
 }

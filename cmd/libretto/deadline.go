@@ -42,10 +42,10 @@ func causeOf(ctx context.Context, err error) error {
 	}
 }
 
-// commandConfig returns the configuration of the cluster for a command: no request lasts longer than ctx, also those of discovery, which
-// take no context.
-func commandConfig(ctx context.Context, w process, o *options) (*rest.Config, error) {
-	config, _, err := clusterConfig(w, o)
+// boundConfig returns the configuration of the cluster for a command that ends: no request lasts longer than ctx, also those of discovery,
+// which take no context.
+func (c *clusterFlags) boundConfig(ctx context.Context, w process) (*rest.Config, error) {
+	config, _, err := c.config(w)
 	if err == nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundTransport{ctx, next} })
 	}

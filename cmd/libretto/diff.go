@@ -26,7 +26,7 @@ var diffFormats = []string{"text", "json", "markdown"}
 
 type diffOptions struct {
 	manifests    manifestFlags
-	cluster      options
+	cluster      clusterFlags
 	selector     string
 	maxParents   int
 	allowDeletes bool
@@ -36,9 +36,7 @@ type diffOptions struct {
 }
 
 func diffCommand(w process) *cobra.Command {
-	defaults := defaultOptions()
-	o := &diffOptions{output: "text", timeout: 10 * time.Minute, host: newHostOptions()}
-	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
+	o := &diffOptions{cluster: defaultClusterFlags(), output: "text", timeout: 10 * time.Minute, host: newHostOptions()}
 	c := &cobra.Command{
 		Use:   "diff -f FILE|DIRECTORY|-",
 		Short: "Show what new scripts or a new definition would do to the parents of a cluster",
@@ -66,13 +64,12 @@ of these.`,
 	o.addTo(c.Flags())
 	o.host.addTo(c)
 	completeFlag(c, "output", diffFormats...)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	conduct{
+	finish(c, conduct{
 		success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
 		problems: "something would be deleted or recreated, or a parent fails",
 		cannot:   "a file or a flag is wrong or the cluster can't be read; or a definition can't be run, such as for a script that does not load: the others are told nevertheless",
 		stdin:    "manifests, with -f -", stdout: "the differences, as -o says", stderr: "how far it is; warnings; errors", colour: "-o text",
-	}.addTo(c)
+	})
 	return c
 }
 
@@ -81,9 +78,8 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 	namespace := f.Lookup("namespace")
 	o.manifests.namespace, namespace.DefValue = "", ""
 	namespace.Usage = "only the parents of this namespace, which is also that of objects without one (default all parents, and default)"
-	o.cluster.addConnection(f)
-	f.Float32Var(&o.cluster.kubeAPIQPS, "kube-api-qps", o.cluster.kubeAPIQPS, "requests a second to the API server, on average; negative means no limit")
-	f.IntVar(&o.cluster.kubeAPIBurst, "kube-api-burst", o.cluster.kubeAPIBurst, "requests to the API server at once")
+	o.cluster.addTo(f)
+	o.cluster.addLimits(f)
 	f.StringVarP(&o.selector, "selector", "l", "", "only the parents whose labels match")
 	f.IntVar(&o.maxParents, "max-parents", 0, "only so many parents of each definition, the first by namespace and name; 0 means all")
 	f.BoolVar(&o.allowDeletes, "allow-deletes", false, "let the exit code be 0 if objects would be deleted or recreated")
@@ -129,7 +125,7 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 	if err != nil {
 		return cannot(err)
 	}
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(err)
 	}
@@ -162,7 +158,7 @@ func (o *diffOptions) verdict(reports []*diff.Report) error {
 	}
 	for _, r := range reports {
 		if r.Fails() || r.Destroys() && !o.allowDeletes {
-			return &exitError{code: exitProblems}
+			return exitWith(exitProblems, nil)
 		}
 	}
 	return nil
@@ -202,7 +198,7 @@ const progressInterval = 2 * time.Second
 func (o *diffOptions) write(w process, reports []*diff.Report) error {
 	writers := map[string]func(io.Writer, []*diff.Report) error{
 		"json": diff.JSON, "markdown": diff.Markdown,
-		"text": func(out io.Writer, all []*diff.Report) error { return diff.Text(out, all, isColoured(w)) },
+		"text": func(out io.Writer, all []*diff.Report) error { return diff.Text(out, all, w.isColoured()) },
 	}
 	return writers[o.output](w.stdout, reports)
 }

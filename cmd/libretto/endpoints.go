@@ -47,13 +47,13 @@ func listen(ctx context.Context, log logr.Logger, o *options, registry *promethe
 	metrics := http.NewServeMux()
 	metrics.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	s := &servers{}
-	if err := s.start(ctx, log, "metrics", o.metricsAddress, metrics); err != nil {
+	if err := s.start(ctx, log, "metrics", o.listen.metrics, metrics); err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx, log, "profiling", o.profilingAddress, profiling()); err != nil {
+	if err := s.start(ctx, log, "profiling", o.listen.profiling, profiling()); err != nil {
 		return nil, err
 	}
-	return s, s.start(ctx, log, "probes", o.probeAddress, p.handler())
+	return s, s.start(ctx, log, "probes", o.listen.probes, p.handler())
 }
 
 func profiling() http.Handler {

@@ -24,7 +24,7 @@ var syncEvents = parent.EventLimits{QPS: 100, Burst: 1000}
 // recordEvents sets the recorders of env. Each has a queue, aggregates equal events and limits those of each object by itself. stop
 // shuts them down.
 func recordEvents(env *parent.Environment, client kubernetes.Interface, o *options) (stop func()) {
-	env.EventLimits = parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst}
+	env.EventLimits = o.events
 	var broadcasters []record.EventBroadcaster
 	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
 		limits, source := env.EventLimits, eventSource

@@ -44,13 +44,12 @@ What is read is read with your own rights; no host is needed.`,
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
 	c.Flags().BoolVar(&o.all, "all", false, "print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
 	completeFlag(c, "output", explainFormats...)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	conduct{
+	finish(c, conduct{
 		success:  "the parent is as wanted",
 		problems: "something would be written, waits or fails, or a definition is not well",
 		cannot:   "a flag is wrong, there is no such parent, no definition looks after it, or the cluster can't be read",
 		stdout:   "the story, as -o says", stderr: "what could not be read; errors", colour: "-o text",
-	}.addTo(c)
+	})
 	return c
 }
 
@@ -65,32 +64,32 @@ func runExplain(ctx context.Context, w process, o *explainOptions, args []string
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
 	defer stop()
 	p.Engines = registry
-	story, err := p.story(ctx, o.all)
+	story, err := storyOf(ctx, p, o.all)
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
 	if o.output == "json" {
 		err = story.JSON(w.stdout)
 	} else {
-		err = story.Text(w.stdout, isColoured(w), o.all)
+		err = story.Text(w.stdout, w.isColoured(), o.all)
 	}
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
 	if !story.AsWanted() {
-		return &exitError{code: exitProblems}
+		return exitWith(exitProblems, nil)
 	}
 	return nil
 }
 
-// story makes a pass over the parent for each definition that looks after it.
-func (p *liveParent) story(ctx context.Context, all bool) (*explain.Story, error) {
+// storyOf makes a pass over a parent for each definition that looks after it.
+func storyOf(ctx context.Context, p *liveParent, all bool) (*explain.Story, error) {
 	found, err := p.ForParent(ctx, p.resource.GroupResource(), p.object)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -19,28 +18,10 @@ var noNumber = regexp.MustCompile(`: strconv\.Parse(?:Int|Uint|Float): parsing "
 // noDuration matches what Go says about a value that is no duration.
 var noDuration = regexp.MustCompile(`: time: (?:missing unit in|unknown unit ".*" in|invalid) duration ".*"$`)
 
-// unknownCommand matches what cobra says about a command that there is not, and about an argument of one that takes none.
-var unknownCommand = regexp.MustCompile(`^unknown command (".*") for "(.*)"`)
-
-// explainUnknown returns an error with the command that is like an unknown one, or with all that there are. Others it returns as they are.
-func explainUnknown(root *cobra.Command, err error) error {
-	if err == nil {
-		return nil
-	}
-	found := unknownCommand.FindStringSubmatch(err.Error())
-	if found == nil {
-		return err
-	}
-	if found[2] != root.Name() {
-		return fmt.Errorf("%s takes no arguments, and is given %s", found[2], found[1])
-	}
-	var names []string
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return fmt.Errorf("%s: %s", found[0], cmp.Or(spelling.Meant(strings.Trim(found[1], `"`), names), "there are "+strings.Join(names, ", ")))
+// finish completes a command that can't be run with a wrong flag.
+func finish(c *cobra.Command, promise conduct) {
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	promise.addTo(c)
 }
 
 // explainFlag returns the error of a flag with what to do: the flag that is like an unknown one, or the command that lists them.

@@ -74,7 +74,7 @@ func (o *historyOptions) tell(ctx context.Context, w process, history *livedefin
 	case len(found) == 2 && o.output == "json":
 		return errors.New("-o json: a difference is text: compare the files of each revision")
 	case len(found) == 2:
-		return livedefinition.WriteDifference(w.stdout, found[0], found[1], isColoured(w))
+		return livedefinition.WriteDifference(w.stdout, found[0], found[1], w.isColoured())
 	case len(found) == 1 && o.output == "json":
 		return writeJSON(w.stdout, found[0])
 	case len(found) == 1:

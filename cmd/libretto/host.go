@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 )
 
@@ -10,7 +13,7 @@ import (
 type hostOptions struct{ hostNamespace, applyStrategy string }
 
 func newHostOptions() hostOptions {
-	return hostOptions{hostNamespace: "libretto", applyStrategy: defaultOptions().applyStrategy}
+	return hostOptions{hostNamespace: "libretto", applyStrategy: defaultApplyStrategy}
 }
 
 func (o *hostOptions) addTo(c *cobra.Command) {
@@ -24,4 +27,20 @@ func (o *hostOptions) addTo(c *cobra.Command) {
 func (o *hostOptions) host() (stage.Host, error) {
 	strategy, err := strategyOf(o.applyStrategy)
 	return stage.Host{HostNamespace: o.hostNamespace, Strategy: strategy}, err
+}
+
+// applyStrategies are metacontroller's words.
+var applyStrategies = []string{defaultApplyStrategy, "server-side-apply"}
+
+const defaultApplyStrategy = "dynamic-apply"
+
+// strategyOf returns a strategy, which may be metacontroller's word or the API's.
+func strategyOf(word string) (v1alpha1.ApplyStrategy, error) {
+	switch word {
+	case "dynamic-apply", string(v1alpha1.DynamicApply):
+		return v1alpha1.DynamicApply, nil
+	case "server-side-apply", string(v1alpha1.ServerSideApply):
+		return v1alpha1.ServerSideApply, nil
+	}
+	return "", fmt.Errorf("--apply-strategy must be dynamic-apply or server-side-apply, not %q", word)
 }

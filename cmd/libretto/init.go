@@ -68,11 +68,10 @@ schemas for editors, and a README.md. No file is overwritten.`,
 	c.Flags().StringVar(&o.Group, "group", "", "API group of the kind, and prefix of a decorator's annotation (default example.com)")
 	c.Flags().BoolVar(&o.force, "force", o.force, "overwrite files that are there")
 	completeFlag(c, "lang", scaffold.Languages...)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	conduct{
+	finish(c, conduct{
 		success: "all files are written", cannot: "a file is there already or can't be written, or an option is wrong",
 		stdout: "a line for each file, and what to do next",
-	}.addTo(c)
+	})
 	return c
 }
 
@@ -98,7 +97,7 @@ func runInit(ctx context.Context, w process, o *initOptions) error {
 			return err
 		}
 	}
-	if err := writeEditorFiles(ctx, controller, directory); err != nil {
+	if err := writeEditorFiles(ctx, w, controller, directory); err != nil {
 		return err
 	}
 	slices.Sort(names)
@@ -132,14 +131,6 @@ func absent(directory string, names []string, force bool) error {
 	return nil
 }
 
-// writeFile writes a file, and makes its folder.
-func writeFile(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o644)
-}
-
 // schemaFolder is the folder of the JSON schemas that the files name in their first line.
 const schemaFolder = "schemas"
 
@@ -153,20 +144,20 @@ func editorFiles(c *scaffold.Controller) []string {
 }
 
 // writeEditorFiles writes the files for editors, as the command types does.
-func writeEditorFiles(ctx context.Context, c *scaffold.Controller, directory string) error {
+func writeEditorFiles(ctx context.Context, w process, c *scaffold.Controller, directory string) error {
 	definition, err := jsonschema.Definition(c.Definition)
 	if err != nil {
 		return err
 	}
 	for _, file := range []jsonschema.File{jsonschema.Tests(), definition} {
-		if _, err := writeStamped(nil, filepath.Join(directory, schemaFolder, file.Name), string(file.Text), true); err != nil {
+		if _, err := writeStamped(w.version, nil, filepath.Join(directory, schemaFolder, file.Name), string(file.Text), true); err != nil {
 			return err
 		}
 	}
 	if c.Language != "ts" {
 		return nil
 	}
-	quiet := process{stderr: io.Discard} // README.md says how to have types of built-in kinds.
-	_, err = writeTypes(ctx, quiet, &typesOptions{directory: directory, force: true, crds: []string{directory}})
+	w.stderr = io.Discard // README.md says how to have types of built-in kinds.
+	_, err = writeTypes(ctx, w, &typesOptions{directory: directory, force: true, crds: []string{directory}})
 	return err
 }

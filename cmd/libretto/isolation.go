@@ -3,12 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +13,6 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
-	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
@@ -29,8 +24,6 @@ type isolation struct {
 	trust   string
 	seccomp bool
 	require string
-	// maxWait is how long a call waits for a worker, or zero for the time that suits a host.
-	maxWait time.Duration
 }
 
 const (
@@ -75,22 +68,22 @@ func (i *isolation) check() error {
 // requirements are the values of --require-confinement.
 var requirements = []string{string(confine.RequireAll), string(confine.RequireSeccomp), string(confine.RequireAny), string(confine.RequireNone)}
 
-// pool returns the configuration of the workers.
-func (i *isolation) pool() sandbox.Config {
+// pool returns the configuration of the workers of a program of that version.
+func (i *isolation) pool(version string) sandbox.Config {
 	return sandbox.Config{
 		Workers: i.workers, ShareWorkers: i.trust == trustShared, WithoutSeccomp: !i.seccomp, Require: confine.Requirement(i.require),
-		Command: workerCommand(), MaxWait: i.maxWait,
+		Command: workerCommand(version),
 	}
 }
 
 // requireConfinement returns an error if script workers are confined less here than --require-confinement says. If none can be started, that
 // is not known: each worker is checked again before it gets a script.
-func (i *isolation) requireConfinement() error {
+func (i *isolation) requireConfinement(version string) error {
 	if i.kind == isolationNone || i.require == string(confine.RequireNone) {
 		return nil
 	}
 	var unconfined *sandbox.UnconfinedError
-	if !errors.As(sandbox.Probe(i.pool()), &unconfined) {
+	if !errors.As(sandbox.Probe(i.pool(version)), &unconfined) {
 		return nil
 	}
 	return fmt.Errorf("--require-confinement=%s: script workers are not confined enough here: %s: "+
@@ -100,52 +93,14 @@ func (i *isolation) requireConfinement() error {
 
 // engines starts all engines. stop must be called after the last hook call.
 func (i *isolation) engines(
-	log logr.Logger, registry prometheus.Registerer, config engines.Config,
+	version string, log logr.Logger, registry prometheus.Registerer, config engines.Config,
 ) (all *engines.Registry, stop func(), err error) {
-	definitions, stop := standard.Definitions(), func() {}
-	if i.kind == isolationProcess {
-		c := i.pool()
-		c.Metrics, c.Log = sandbox.NewMetrics(registry), log.WithName("sandbox")
-		pool := sandbox.New(c)
-		definitions, stop = slices.Concat(pool.Definitions(standard.Scripts()), standard.Others()), pool.Close
-	} else {
+	if i.kind == isolationNone {
 		verbosity.Warn(log, "scripts run in this process: a single one can end it or use it up; --script-isolation=none is for development only")
+		all, err = engines.NewRegistry(config, standard.Definitions()...)
+		return all, func() {}, err
 	}
-	all, err = engines.NewRegistry(config, definitions...)
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return all, stop, nil
-}
-
-// offlineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
-// after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
-// can, and nothing is required.
-func offlineEngines() (all *engines.Registry, stop func(), err error) {
-	scriptsIn := defaultIsolation()
-	scriptsIn.require = string(confine.RequireNone)
-	scriptsIn.maxWait = 24 * time.Hour // There is nothing else to do, and --timeout to end it.
-	return scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
-}
-
-// workerCommand returns the command of a script worker: the program libretto-worker beside this one, or
-// nil for this program if there is none.
-func workerCommand() []string {
-	own, err := os.Executable()
-	if err != nil {
-		return nil
-	}
-	if real, err := filepath.EvalSymlinks(own); err == nil {
-		own = real // As a plugin it may be a link in a folder of links.
-	}
-	return workerIn(filepath.Dir(own))
-}
-
-func workerIn(directory string) []string {
-	path, err := exec.LookPath(filepath.Join(directory, "libretto-worker"))
-	if err != nil {
-		return nil
-	}
-	return []string{path, worker.Argument, version}
+	c := i.pool(version)
+	c.Metrics, c.Log = sandbox.NewMetrics(registry), log.WithName("sandbox")
+	return sandboxed(c, config)
 }

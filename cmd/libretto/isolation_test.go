@@ -31,9 +31,9 @@ func TestWorkerIn(t *testing.T) {
 			}
 			var want []string
 			if tc.want {
-				want = []string{program, worker.Argument, version}
+				want = []string{program, worker.Argument, "v1"}
 			}
-			if got := workerIn(directory); !slices.Equal(got, want) {
+			if got := workerIn(directory, "v1"); !slices.Equal(got, want) {
 				t.Errorf("scripts run in %q, want %q", got, want)
 			}
 		})
@@ -45,7 +45,7 @@ func TestRequireConfinement(t *testing.T) {
 	for require, refused := range map[string]bool{"none": false, "seccomp": true, "all": true} {
 		i := defaultIsolation()
 		i.seccomp, i.require = false, require
-		err := i.requireConfinement()
+		err := i.requireConfinement("")
 		if (err != nil) != refused {
 			t.Errorf("%s: %v, want that it is refused: %v", require, err, refused)
 		}
@@ -57,7 +57,7 @@ func TestRequireConfinement(t *testing.T) {
 	}
 	inThisProcess := defaultIsolation()
 	inThisProcess.kind = isolationNone
-	if err := inThisProcess.requireConfinement(); err != nil {
+	if err := inThisProcess.requireConfinement(""); err != nil {
 		t.Errorf("--script-isolation=none is refused: %v", err)
 	}
 }

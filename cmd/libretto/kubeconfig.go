@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -23,25 +24,59 @@ type configSource struct {
 // inCluster is the context in the log of a process that uses the service account of its Pod.
 const inCluster = "in-cluster"
 
-// clusterConfig returns the configuration of the cluster: that of --kubeconfig, else the one that kubectl uses.
-func clusterConfig(w process, o *options) (*rest.Config, configSource, error) {
-	config, from, err := loadConfig(o.kubeconfig, o.kubeContext, w.getenv)
+// clusterFlags say which cluster is used, as whom, and how much.
+type clusterFlags struct {
+	kubeconfig string
+	// context, asUser and asGroups are those of commands that read a cluster as kubectl does. serve has none.
+	context, asUser string
+	asGroups        []string
+	qps             float32
+	burst           int
+}
+
+func defaultClusterFlags() clusterFlags { return clusterFlags{qps: 200, burst: 400} }
+
+// addTo adds the flags of commands that read a cluster as kubectl does.
+func (c *clusterFlags) addTo(f *pflag.FlagSet) {
+	c.addKubeconfig(f)
+	f.StringVar(&c.context, "context", "", "the context of the kubeconfig (default its current one)")
+	f.StringVar(&c.asUser, "as", "", "the user to act as, if you may impersonate; a service account is system:serviceaccount:NAMESPACE:NAME")
+	f.StringArrayVar(&c.asGroups, "as-group", nil, "a group to act as, with --as; may be repeated")
+}
+
+// addKubeconfig adds the flag that every command has that uses a cluster.
+func (c *clusterFlags) addKubeconfig(f *pflag.FlagSet) {
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+}
+
+// addLimits adds the flags of commands that send many requests.
+func (c *clusterFlags) addLimits(f *pflag.FlagSet) {
+	f.Float32Var(&c.qps, "kube-api-qps", c.qps, "requests a second to the API server, on average; negative means no limit")
+	f.IntVar(&c.burst, "kube-api-burst", c.burst, "requests to the API server at once")
+}
+
+// config returns the configuration of the cluster: that of --kubeconfig, else the one that kubectl uses.
+func (c *clusterFlags) config(w process) (*rest.Config, configSource, error) {
+	config, from, err := loadConfig(c.kubeconfig, c.context, w.getenv)
 	if err != nil {
 		return nil, from, err
 	}
-	config.QPS, config.Burst, config.UserAgent = o.kubeAPIQPS, o.kubeAPIBurst, userAgent()
-	if o.asUser != "" || len(o.asGroups) > 0 { // Otherwise the kubeconfig may say whom to impersonate.
-		config.Impersonate = rest.ImpersonationConfig{UserName: o.asUser, Groups: o.asGroups}
+	config.QPS, config.Burst, config.UserAgent = c.qps, c.burst, w.userAgent()
+	if c.asUser != "" || len(c.asGroups) > 0 { // Otherwise the kubeconfig may say whom to impersonate.
+		config.Impersonate = rest.ImpersonationConfig{UserName: c.asUser, Groups: c.asGroups}
 	}
 	return config, from, nil
 }
 
-// addConnection adds the flags of commands that read a cluster as kubectl does.
-func (o *options) addConnection(f *pflag.FlagSet) {
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
-	f.StringVar(&o.kubeContext, "context", "", "the context of the kubeconfig (default its current one)")
-	f.StringVar(&o.asUser, "as", "", "the user to act as, if you may impersonate; a service account is system:serviceaccount:NAMESPACE:NAME")
-	f.StringArrayVar(&o.asGroups, "as-group", nil, "a group to act as, with --as; may be repeated")
+// namespace returns the namespace of the kubeconfig's context.
+func (c *clusterFlags) namespace(w process) string {
+	rules, _ := loadingRules(c.kubeconfig, w.getenv)
+	if loaded, err := rules.Load(); err == nil {
+		if context := loaded.Contexts[cmp.Or(c.context, loaded.CurrentContext)]; context != nil && context.Namespace != "" {
+			return context.Namespace
+		}
+	}
+	return corev1.NamespaceDefault
 }
 
 // loadConfig reads the kubeconfig of the flag, or the files that kubectl reads, merged. Context is one of them, or empty for the

@@ -86,8 +86,8 @@ func TestImpersonation(t *testing.T) {
 		"groups":     {"Both may be given.", "bob", []string{"admins"}, rest.ImpersonationConfig{UserName: "bob", Groups: []string{"admins"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &options{kubeconfig: kubeconfig, asUser: c.user, asGroups: c.groups}
-			config, _, err := clusterConfig(process{getenv: func(string) string { return "" }}, o)
+			flags := clusterFlags{kubeconfig: kubeconfig, asUser: c.user, asGroups: c.groups}
+			config, _, err := flags.config(process{getenv: func(string) string { return "" }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,22 +17,23 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 )
 
+// definitionArgument is how help names the argument.
+const definitionArgument = `NAME is that of a definition of any kind, or KIND/NAME, as in cc/hello, if
+several have it.`
+
 // definitionOptions name one definition of a cluster.
 type definitionOptions struct {
-	cluster       options
+	cluster       clusterFlags
 	timeout       time.Duration
 	hostNamespace string
 }
 
 func newDefinitionOptions() definitionOptions {
-	defaults := defaultOptions()
-	o := definitionOptions{timeout: time.Minute, hostNamespace: "libretto"}
-	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
-	return o
+	return definitionOptions{cluster: defaultClusterFlags(), timeout: time.Minute, hostNamespace: "libretto"}
 }
 
 func (o *definitionOptions) addTo(f *pflag.FlagSet) {
-	o.cluster.addConnection(f)
+	o.cluster.addTo(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock; 0 means no limit")
 }
 
@@ -44,7 +45,7 @@ func (o *definitionOptions) addHostNamespace(f *pflag.FlagSet) {
 
 // client returns a client of the cluster.
 func (o *definitionOptions) client(ctx context.Context, w process) (*livedefinition.Client, error) {
-	config, err := commandConfig(ctx, w, &o.cluster)
+	config, err := o.cluster.boundConfig(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -116,14 +117,6 @@ func completions(all []string, begun string) []string {
 	return found
 }
 
-// isOneOf returns an error unless the value of a flag is one of a few.
-func isOneOf(flag, value string, values []string) error {
-	if !slices.Contains(values, value) {
-		return fmt.Errorf("%s %s: there are %s", flag, value, strings.Join(values, ", "))
-	}
-	return nil
-}
-
 // writeOptions are those of commands that write to a definition.
 type writeOptions struct {
 	definitionOptions
@@ -172,12 +165,11 @@ func (o *writeOptions) write(
 	return cannot(done.Write(w.stdout, dryRun))
 }
 
-// exactly checks the number of arguments of a command.
-func exactly(least, most int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return cannot(fmt.Errorf("%s: name %s", c.CommandPath(), what))
-		}
-		return nil
+// writes is the conduct of the commands that write.
+func writes(problem string) conduct {
+	return conduct{
+		success: "it is written, or was so already",
+		cannot:  "a flag is wrong, there is no such definition, " + problem + ", or the cluster can't be read or written",
+		stdout:  "what was done, and what follows", stderr: "warnings; errors",
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -26,12 +25,12 @@ import (
 )
 
 // liveConfig returns the clients of the cluster.
-func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions) (*livecluster.Config, error) {
+func liveConfig(ctx context.Context, w process, cluster *clusterFlags, ofHost *hostOptions) (*livecluster.Config, error) {
 	host, err := ofHost.host()
 	if err != nil {
 		return nil, err
 	}
-	config, err := commandConfig(ctx, w, o)
+	config, err := cluster.boundConfig(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -55,24 +54,21 @@ func liveConfig(ctx context.Context, w process, o *options, ofHost *hostOptions)
 
 // parentOptions name one parent of a cluster.
 type parentOptions struct {
-	cluster   options
+	cluster   clusterFlags
 	namespace string
 	timeout   time.Duration
 	host      hostOptions
 }
 
 func newParentOptions() parentOptions {
-	defaults := defaultOptions()
-	o := parentOptions{timeout: time.Minute, host: newHostOptions()}
-	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
-	return o
+	return parentOptions{cluster: defaultClusterFlags(), timeout: time.Minute, host: newHostOptions()}
 }
 
 func (o *parentOptions) addTo(c *cobra.Command) {
 	f := c.Flags()
 	o.host.addTo(c)
 	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the parent (default that of the kubeconfig's context)")
-	o.cluster.addConnection(f)
+	o.cluster.addTo(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")
 }
 
@@ -100,7 +96,7 @@ func (o *parentOptions) find(ctx context.Context, w process, args []string) (*li
 	namespace := ""
 	if p.resource.Namespaced {
 		if namespace = o.namespace; namespace == "" {
-			namespace = contextNamespace(w, &o.cluster)
+			namespace = o.cluster.namespace(w)
 		}
 	}
 	if p.object, err = config.Reader.Get(ctx, p.resource, namespace, name); err != nil {
@@ -115,6 +111,24 @@ func (o *parentOptions) find(ctx context.Context, w process, args []string) (*li
 	}
 	p.Set, err = manifest.Load(ctx, manifest.Options{Namespace: namespace})
 	return p, err
+}
+
+// errAlone is the error for an object that is no parent.
+func (p *liveParent) errAlone() error {
+	owner := metav1.GetControllerOf(p.object)
+	if owner == nil {
+		return fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
+	}
+	kind := owner.Kind
+	if gv, err := apischema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group != "" {
+		kind += "." + gv.Version + "." + gv.Group
+	}
+	namespace := ""
+	if p.object.GetNamespace() != "" {
+		namespace = " -n " + p.object.GetNamespace()
+	}
+	return fmt.Errorf("%s %s is the parent of no definition of the cluster: it belongs to %s %s, of which libretto explain %s/%s%s tells",
+		p.object.GetKind(), p.object.GetName(), owner.Kind, owner.Name, kind, owner.Name, namespace)
 }
 
 // kindAndName returns the parts of KIND/NAME, or of two arguments.
@@ -167,15 +181,4 @@ func findResource(mapper meta.RESTMapper, name string) (apischema.GroupVersionRe
 		return apischema.GroupVersionResource{}, err
 	}
 	return mapping.Resource, nil
-}
-
-// contextNamespace returns the namespace of the kubeconfig's context.
-func contextNamespace(w process, o *options) string {
-	rules, _ := loadingRules(o.kubeconfig, w.getenv)
-	if loaded, err := rules.Load(); err == nil {
-		if context := loaded.Contexts[cmp.Or(o.kubeContext, loaded.CurrentContext)]; context != nil && context.Namespace != "" {
-			return context.Namespace
-		}
-	}
-	return corev1.NamespaceDefault
 }

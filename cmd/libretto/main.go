@@ -3,13 +3,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -26,18 +22,6 @@ import (
 // version is set by the linker.
 var version = "unreleased"
 
-// process holds what commands use of the process. Only main reads the real one.
-type process struct {
-	args []string
-	// isPlugin reports whether kubectl runs the program.
-	isPlugin       bool
-	getenv         func(string) string
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	// stderrIsTerminal reports whether people read stderr. Nil means that it is no terminal.
-	stderrIsTerminal func() bool
-}
-
 func main() {
 	kustomize.Main()
 	worker.Main(standard.Scripts)
@@ -46,33 +30,11 @@ func main() {
 	context.AfterFunc(ctx, stop)   // A second signal kills the process.
 	klog.SetLogger(logr.Discard()) // Commands without a cluster print no lines of client-go; serve sets its own.
 	w := process{
-		args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, getenv: os.Getenv,
+		args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, version: version, getenv: os.Getenv,
 		stdin: os.Stdin, stdout: os.Stdout, stderr: printable.Writer(os.Stderr),
 		stderrIsTerminal: func() bool { return isTerminal(os.Stderr) },
 	}
-	os.Exit(runLine(ctx, w))
-}
-
-// runLine runs the command line, and returns the exit code.
-func runLine(ctx context.Context, w process) int {
-	root := command(w)
-	return exitCode(w, explainUnknown(root, root.ExecuteContext(ctx)))
-}
-
-// exitCode prints an error of a command and returns the exit code for it. To be told to stop is no error.
-func exitCode(w process, err error) int {
-	code := 1
-	var exit *exitError
-	switch {
-	case errors.As(err, &exit):
-		code = exit.code
-	case err == nil || errors.Is(err, context.Canceled):
-		return 0
-	}
-	if text := err.Error(); text != "" {
-		fmt.Fprintln(w.stderr, "libretto:", text)
-	}
-	return code
+	os.Exit(execute(ctx, w, command(w)))
 }
 
 // The names of the program that make it do something else.
@@ -99,28 +61,8 @@ func arguments(line []string) []string {
 
 // command returns the root command.
 func command(w process) *cobra.Command {
-	root := &cobra.Command{
-		Use:           "libretto",
-		Short:         "Hosts Kubernetes controllers whose behaviour is a script",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       versionText(),
-	}
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(explainFlag)
-	root.SetArgs(w.args)
-	root.SetOut(w.stdout)
-	root.SetErr(w.stderr)
-	root.AddCommand(
+	return newRoot(w,
 		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), diffCommand(w), explainCommand(w), captureCommand(w),
-		rolloutCommand(w), rollbackCommand(w), historyCommand(w), revisionCommand(w), bundleCommand(w), typesCommand(w), versionCommand(),
+		rolloutCommand(w), rollbackCommand(w), historyCommand(w), revisionCommand(w), bundleCommand(w), typesCommand(w), versionCommand(w),
 	)
-	if w.isPlugin {
-		showAsPlugin(root)
-	}
-	return root
-}
-
-func userAgent() string {
-	return fmt.Sprintf("libretto/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
 }

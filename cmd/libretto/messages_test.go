@@ -75,7 +75,7 @@ func TestMessages(t *testing.T) {
 			}
 			var out bytes.Buffer
 			w := process{args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &out}
-			runLine(t.Context(), w)
+			execute(t.Context(), w, command(w))
 			if got := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), ""); !strings.Contains(got, c.want) {
 				t.Errorf("output\n%s, want one with\n%s", got, c.want)
 			}

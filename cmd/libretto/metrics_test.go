@@ -59,7 +59,7 @@ func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
 // ownMetrics registers all metrics of a host but those of libraries, and makes those of a definition exist that do so from its start.
 func ownMetrics() *recordingRegisterer {
 	registry := &recordingRegisterer{Registry: prometheus.NewRegistry()}
-	registerBuildInfo(registry)
+	registerBuildInfo(registry, build{})
 	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
 	parent.NewMetrics(registry).Begin("CompositeController hello")
 	parent.RegisterAnswerCacheMetrics(registry, lru.New(1))

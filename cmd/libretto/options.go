@@ -9,66 +9,74 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
 // options are the flags of serve. They have the names that Kubernetes components use.
 type options struct {
-	kubeconfig        string
-	kubeAPIQPS        float32
-	kubeAPIBurst      int
-	metricsAddress    string
-	probeAddress      string
-	profilingAddress  string
-	workers           int
-	concurrentWrites  int
-	concurrentCalls   int
-	responseCache     resource.QuantityValue
-	syncResponses     resource.QuantityValue
-	discoveryInterval time.Duration
-	resyncPeriod      time.Duration
-	reloadSpread      time.Duration
-	scriptPreview     bool
-	scriptsDir        string
-	eventsQPS         float32
-	eventsBurst       int
-	leaderElect       bool
-	leaseName         string
-	leaseNamespace    string
+	cluster  clusterFlags
+	listen   addresses
+	election election
+	events   parent.EventLimits
+	log      logOptions
+
+	// What is hosted, and how.
 	namespace         string
 	targetSelector    string
+	discoveryInterval time.Duration
+	resyncPeriod      time.Duration
 	applyStrategy     string
 	fieldManager      string
-	isolation         isolation
-	loggingFormat     string
-	verbosity         int
 
-	// kubeContext, asUser and asGroups are those of commands that read a cluster as kubectl does. serve has none.
-	kubeContext, asUser string
-	asGroups            []string
+	// workers are those of each definition; concurrentWrites and concurrentCalls are for each parent.
+	workers, concurrentWrites, concurrentCalls int
+	responseCache, syncResponses               resource.QuantityValue
+
+	scripts scriptOptions
+}
+
+// addresses are what the process listens on.
+type addresses struct{ metrics, probes, profiling string }
+
+// election is which of several processes works.
+type election struct {
+	on              bool
+	name, namespace string // Of the lease.
+}
+
+// logOptions are what the process logs.
+type logOptions struct {
+	format    string
+	verbosity int
+}
+
+// scriptOptions are where scripts are from, where they run, and how an edit of them takes over.
+type scriptOptions struct {
+	directory    string
+	preview      bool
+	reloadSpread time.Duration
+	isolation    isolation
 }
 
 func defaultOptions() *options {
 	return &options{
-		kubeAPIQPS: 200, kubeAPIBurst: 400,
-		metricsAddress: ":9999", probeAddress: ":8081", profilingAddress: "0",
+		cluster: defaultClusterFlags(), listen: addresses{metrics: ":9999", probes: ":8081", profiling: "0"},
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
 		responseCache: mebibytes(parent.DefaultAnswerCacheBytes), syncResponses: mebibytes(parent.DefaultPassAnswerBytes),
-		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute, reloadSpread: 10 * time.Millisecond, scriptPreview: true,
-		eventsQPS: 1. / 300, eventsBurst: 25,
-		applyStrategy: "dynamic-apply", fieldManager: "libretto",
-		leaseName: "metacontroller", isolation: defaultIsolation(),
+		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute,
+		scripts:       scriptOptions{preview: true, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
+		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
+		applyStrategy: defaultApplyStrategy, fieldManager: "libretto",
+		election: election{name: "metacontroller"},
 	}
 }
 
 func (o *options) addTo(f *pflag.FlagSet) {
-	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
-	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", o.kubeAPIQPS, "requests a second to the API server, on average; negative means no limit")
-	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", o.kubeAPIBurst, "requests to the API server at once")
-	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where /metrics is served; 0 means nowhere")
-	f.StringVar(&o.probeAddress, "health-probe-bind-address", o.probeAddress, "where /healthz and /readyz are served; 0 means nowhere")
-	f.StringVar(&o.profilingAddress, "profiling-bind-address", o.profilingAddress, "where /debug/pprof is served, to whoever can connect; 0 means nowhere")
+	o.cluster.addKubeconfig(f)
+	o.cluster.addLimits(f)
+	f.StringVar(&o.listen.metrics, "metrics-bind-address", o.listen.metrics, "where /metrics is served; 0 means nowhere")
+	f.StringVar(&o.listen.probes, "health-probe-bind-address", o.listen.probes, "where /healthz and /readyz are served; 0 means nowhere")
+	f.StringVar(&o.listen.profiling, "profiling-bind-address", o.listen.profiling, "where /debug/pprof is served, to whoever can connect; 0 means nowhere")
 	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
 	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
@@ -76,22 +84,22 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.Var(&o.syncResponses, "max-sync-response-size", "memory that all hook responses of one sync of a parent may take together")
 	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
 	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod, "how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
-	f.DurationVar(&o.reloadSpread, "reload-spread", o.reloadSpread, "time between two parents that are synced again because a script changed")
-	f.BoolVar(&o.scriptPreview, "script-preview", o.scriptPreview,
+	f.DurationVar(&o.scripts.reloadSpread, "reload-spread", o.scripts.reloadSpread, "time between two parents that are synced again because a script changed")
+	f.BoolVar(&o.scripts.preview, "script-preview", o.scripts.preview,
 		"preview edits of scripts, and hold those that would delete or recreate most children, or make parents fail")
-	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below; empty means that there are none")
-	f.Float32Var(&o.eventsQPS, "events-qps", o.eventsQPS, "events a second about one object, on average")
-	f.IntVar(&o.eventsBurst, "events-burst", o.eventsBurst, "events about one object at once")
-	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "of several processes let only the one that holds the lease work")
-	f.StringVar(&o.leaseName, "leader-elect-resource-name", o.leaseName, "name of the lease")
-	f.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", o.leaseNamespace, "namespace of the lease (default that of the process)")
+	f.StringVar(&o.scripts.directory, "scripts-dir", o.scripts.directory, "directory that script sources of kind directory are below; empty means that there are none")
+	f.Float32Var(&o.events.QPS, "events-qps", o.events.QPS, "events a second about one object, on average")
+	f.IntVar(&o.events.Burst, "events-burst", o.events.Burst, "events about one object at once")
+	f.BoolVar(&o.election.on, "leader-elect", o.election.on, "of several processes let only the one that holds the lease work")
+	f.StringVar(&o.election.name, "leader-elect-resource-name", o.election.name, "name of the lease")
+	f.StringVar(&o.election.namespace, "leader-elect-resource-namespace", o.election.namespace, "namespace of the lease (default that of the process)")
 	f.StringVar(&o.namespace, "namespace", o.namespace, "where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
 	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy, "how children are written where a definition does not say: dynamic-apply or server-side-apply")
 	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager, "what the field managers of server-side apply begin with; a slash, the kind and the name of the definition follow")
-	o.isolation.addTo(f)
-	f.StringVar(&o.loggingFormat, "logging-format", o.loggingFormat, "json or console (default console on a terminal, else json)")
-	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, verbosityUsage)
+	o.scripts.isolation.addTo(f)
+	f.StringVar(&o.log.format, "logging-format", o.log.format, "json or console (default console on a terminal, else json)")
+	f.IntVarP(&o.log.verbosity, "v", "v", o.log.verbosity, verbosityUsage)
 }
 
 // verbosityUsage has every verbosity.
@@ -103,7 +111,7 @@ const verbosityUsage = "how much is logged, each with what is before: 0 starts, 
 func (o *options) check() error {
 	for name, value := range map[string]int64{
 		"workers": int64(o.workers), "concurrent-writes": int64(o.concurrentWrites), "concurrent-calls": int64(o.concurrentCalls),
-		"discovery-interval": int64(o.discoveryInterval), "kube-api-burst": int64(o.kubeAPIBurst), "events-burst": int64(o.eventsBurst),
+		"discovery-interval": int64(o.discoveryInterval), "kube-api-burst": int64(o.cluster.burst), "events-burst": int64(o.events.Burst),
 	} {
 		if value <= 0 {
 			return fmt.Errorf("--%s must be more than 0", name)
@@ -115,16 +123,16 @@ func (o *options) check() error {
 	if _, err := labels.Parse(o.targetSelector); err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
-	if _, err := o.strategy(); err != nil {
+	if _, err := strategyOf(o.applyStrategy); err != nil {
 		return err
 	}
-	if err := o.isolation.check(); err != nil {
+	if err := o.scripts.isolation.check(); err != nil {
 		return err
 	}
 	if o.fieldManager == "" || len(o.fieldManager) > maxFieldManager {
 		return fmt.Errorf("--apply-strategy-ssa-field-manager must have 1 to %d characters", maxFieldManager)
 	}
-	if o.reloadSpread < 0 || o.resyncPeriod < 0 {
+	if o.scripts.reloadSpread < 0 || o.resyncPeriod < 0 {
 		return errors.New("--reload-spread and --resync-period must not be negative")
 	}
 	return nil
@@ -141,22 +149,3 @@ func mebibytes(bytes int64) resource.QuantityValue {
 // maxFieldManager leaves room for the kind and name of a definition: the API server allows 128
 // characters.
 const maxFieldManager = 64
-
-// strategy returns the value of --apply-strategy.
-func (o *options) strategy() (v1alpha1.ApplyStrategy, error) {
-	return strategyOf(o.applyStrategy)
-}
-
-// applyStrategies are metacontroller's words.
-var applyStrategies = []string{"dynamic-apply", "server-side-apply"}
-
-// strategyOf returns a strategy, which may be metacontroller's word or the API's.
-func strategyOf(word string) (v1alpha1.ApplyStrategy, error) {
-	switch word {
-	case "dynamic-apply", string(v1alpha1.DynamicApply):
-		return v1alpha1.DynamicApply, nil
-	case "server-side-apply", string(v1alpha1.ServerSideApply):
-		return v1alpha1.ServerSideApply, nil
-	}
-	return "", fmt.Errorf("--apply-strategy must be dynamic-apply or server-side-apply, not %q", word)
-}

@@ -26,16 +26,16 @@ func TestAliases(t *testing.T) {
 		reason, line string
 		want         func(*options)
 	}{
-		"manifest":   {"flags of metacontroller's own manifest", "--zap-log-level=4 --discovery-interval=20s", func(o *options) { o.verbosity, o.discoveryInterval = 1, 20*time.Second }},
-		"client":     {"limits of the client", "--client-go-qps=5 --client-go-burst=10", func(o *options) { o.kubeAPIQPS, o.kubeAPIBurst = 5, 10 }},
-		"addresses":  {"listen addresses", "--metrics-address=0 --pprof-address=:6060", func(o *options) { o.metricsAddress, o.profilingAddress = "0", ":6060" }},
-		"lease":      {"leader election", "--leader-election --leader-election-id=x --leader-election-namespace=y --leader-election-resource-lock=leases", func(o *options) { o.leaderElect, o.leaseName, o.leaseNamespace = true, "x", "y" }},
+		"manifest":   {"flags of metacontroller's own manifest", "--zap-log-level=4 --discovery-interval=20s", func(o *options) { o.log.verbosity, o.discoveryInterval = 1, 20*time.Second }},
+		"client":     {"limits of the client", "--client-go-qps=5 --client-go-burst=10", func(o *options) { o.cluster.qps, o.cluster.burst = 5, 10 }},
+		"addresses":  {"listen addresses", "--metrics-address=0 --pprof-address=:6060", func(o *options) { o.listen.metrics, o.listen.profiling = "0", ":6060" }},
+		"lease":      {"leader election", "--leader-election --leader-election-id=x --leader-election-namespace=y --leader-election-resource-lock=leases", func(o *options) { o.election.on, o.election.name, o.election.namespace = true, "x", "y" }},
 		"resync":     {"how often all parents are synced", "--cache-flush-interval=10m", func(o *options) { o.resyncPeriod = 10 * time.Minute }},
 		"quiet":      {"levels below its decisions map to 0", "--zap-log-level=3", func(*options) {}},
-		"loud":       {"levels above its decisions map to 1", "--zap-log-level=7", func(o *options) { o.verbosity = 1 }},
-		"debug":      {"levels may be words", "--zap-log-level=debug", func(o *options) { o.verbosity = 1 }},
-		"console":    {"development mode", "--zap-devel --zap-time-encoding=iso8601 --zap-stacktrace-level=error", func(o *options) { o.verbosity, o.loggingFormat = 1, "console" }},
-		"encoder":    {"encoder by name", "--zap-encoder=console", func(o *options) { o.loggingFormat = "console" }},
+		"loud":       {"levels above its decisions map to 1", "--zap-log-level=7", func(o *options) { o.log.verbosity = 1 }},
+		"debug":      {"levels may be words", "--zap-log-level=debug", func(o *options) { o.log.verbosity = 1 }},
+		"console":    {"development mode", "--zap-devel --zap-time-encoding=iso8601 --zap-stacktrace-level=error", func(o *options) { o.log.verbosity, o.log.format = 1, "console" }},
+		"encoder":    {"encoder by name", "--zap-encoder=console", func(o *options) { o.log.format = "console" }},
 		"strategies": {"metacontroller's values", "--apply-strategy=server-side-apply --apply-strategy-ssa-field-manager=metacontroller", func(o *options) { o.applyStrategy, o.fieldManager = "server-side-apply", "metacontroller" }},
 	}
 	for name, c := range cases {
@@ -47,7 +47,7 @@ func TestAliases(t *testing.T) {
 			}
 			want := defaultOptions()
 			c.want(want)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, isolation{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, clusterFlags{}, addresses{}, election{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.line, diff)
 			}
 		})

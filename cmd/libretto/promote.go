@@ -27,9 +27,9 @@ which counts for the present step and no other one.
   libretto rollout promote cc/hello --full`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if full {
-				return o.request(c.Context(), w, args[0], v1alpha1.PromoteFullRequest)
+				return request(c.Context(), w, o, args[0], v1alpha1.PromoteFullRequest)
 			}
-			return o.request(c.Context(), w, args[0], v1alpha1.PromoteRequest)
+			return request(c.Context(), w, o, args[0], v1alpha1.PromoteRequest)
 		},
 	}
 	c.Flags().BoolVar(&full, "full", false, "let all parents have the edit at once")
@@ -51,13 +51,13 @@ which counts for the present step and no other one.
 ` + definitionArgument,
 		Example: `  libretto rollout abort hello`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.request(c.Context(), w, args[0], v1alpha1.AbortRequest)
+			return request(c.Context(), w, o, args[0], v1alpha1.AbortRequest)
 		},
 	}, w, o)
 }
 
 // request asks for an action in the present step.
-func (o *writeOptions) request(ctx context.Context, w process, argument, action string) error {
+func request(ctx context.Context, w process, o *writeOptions, argument, action string) error {
 	return o.write(ctx, w, argument, func(ctx context.Context, t target) (*livedefinition.Change, error) {
 		return t.Write(ctx, t.definition, t.dryRun, livedefinition.Request(t.definition, action))
 	})

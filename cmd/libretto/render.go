@@ -80,12 +80,11 @@ could not be run.`,
 	completeFlag(c, "output", renderFormats...)
 	completeFlag(c, "hook", renderHooks...)
 	completeFlag(c, "ready", "all", "none")
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	conduct{
+	finish(c, conduct{
 		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",
 		stdin: "manifests, with -f -", stdout: "the children, or what -o says", stderr: "status, events, lines of hooks, the next sync; errors",
 		colour: "-o diff",
-	}.addTo(c)
+	})
 	return c
 }
 
@@ -118,7 +117,7 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	if err != nil {
 		return cannot(err)
 	}
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(err)
 	}
@@ -147,13 +146,13 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	var input *render.InputError
 	switch {
 	case failed != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &exitError{exitProblems, fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, failed)}
+		return exitWith(exitProblems, fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, failed))
 	case errors.As(failed, &input):
 		return cannot(failed)
 	case o.output == "request" && errors.Is(failed, render.ErrNotCalled):
 		return nil
 	case failed != nil:
-		return &exitError{exitProblems, failed}
+		return exitWith(exitProblems, failed)
 	default:
 		return nil
 	}
@@ -265,7 +264,7 @@ func (o *renderOptions) write(
 	if err := report.Report(renderings); err != nil {
 		return err
 	}
-	out := render.Output{Out: w.stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: isColoured(w)}
+	out := render.Output{Out: w.stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: w.isColoured()}
 	if o.output == "diff" {
 		return out.Diff(renderings)
 	}

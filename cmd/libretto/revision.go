@@ -38,13 +38,12 @@ Definitions are checked first, as by libretto check: what has errors never serve
 	o.manifests.addTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
 	completeFlag(c, "output", textFormats...)
-	conduct{
+	finish(c, conduct{
 		success: "the IDs were printed", problems: "check found an error; nothing is printed",
 		cannot: "a bad flag, an unreadable file, no definition", stdin: "with `-f -`",
 		stdout: "a line for each definition with scripts, KIND/NAME and 64 digits; or JSON",
 		stderr: "errors of check; definitions without scripts",
-	}.addTo(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	})
 	return c
 }
 
@@ -60,14 +59,14 @@ func runRevision(ctx context.Context, w process, o *revisionOptions, args []stri
 	if err := isOneOf("-o", o.output, textFormats); err != nil {
 		return cannot(err)
 	}
-	return o.manifests.check(ctx, w, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
+	return checkFiles(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
 		if result.Count(check.Error) == 0 {
 			return cannot(o.write(w, set, registry))
 		}
 		if err := result.Write(w.stderr, "text", false); err != nil {
 			return cannot(err)
 		}
-		return &exitError{code: exitProblems}
+		return exitWith(exitProblems, nil)
 	})
 }
 

@@ -104,7 +104,7 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 	if ctx.Err() != nil {
 		return "", err
 	}
-	if errOut := diff.Text(w.stdout, []*diff.Report{r}, isColoured(w)); errOut != nil {
+	if errOut := diff.Text(w.stdout, []*diff.Report{r}, w.isColoured()); errOut != nil {
 		return "", errOut
 	}
 	why := verdict.Held
@@ -121,7 +121,7 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 		_, err := fmt.Fprintf(w.stdout, "%s (--yes)\n", why)
 		return cmp.Or(id, verdict.Revision), err
 	}
-	return "", &exitError{exitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why)}
+	return "", exitWith(exitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why))
 }
 
 // report returns what a revision would do to the parents of a definition, and what a host would make of an edit that does.
@@ -130,7 +130,7 @@ func (o *rollbackOptions) report(
 ) (r *diff.Report, verdict rollout.Verdict, err error) {
 	r = diff.New(d.String())
 	defer func() { r.Err = err }()
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return r, verdict, err
 	}

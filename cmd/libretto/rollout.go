@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,13 +14,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )
-
-// textFormats are the formats of -o of commands that tell of a definition.
-var textFormats = []string{"text", "json"}
-
-// definitionArgument is how help names the argument.
-const definitionArgument = `NAME is that of a definition of any kind, or KIND/NAME, as in cc/hello, if
-several have it.`
 
 func rolloutCommand(w process) *cobra.Command {
 	c := &cobra.Command{
@@ -98,12 +90,6 @@ A gate of CI applies the files, then runs it with --watch, -f and --timeout.
 	return c
 }
 
-// finish completes a command about definitions.
-func finish(c *cobra.Command, promise conduct) {
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	promise.addTo(c)
-}
-
 // runRolloutStatus prints the status, and returns an *exitError unless the edit is well.
 func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, argument string) error {
 	err := isOneOf("-o", o.output, textFormats)
@@ -115,7 +101,7 @@ func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, a
 	}
 	ctx, cancel := withTimeout(ctx, o.timeout)
 	defer cancel()
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(err)
 	}
@@ -153,7 +139,7 @@ func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, a
 		return o.cannot(ctx, err)
 	}
 	if code := exitCodes[last.Phase]; code != 0 {
-		return &exitError{code: code}
+		return exitWith(code, nil)
 	}
 	return nil
 }
@@ -162,7 +148,7 @@ func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, a
 func (o *rolloutStatusOptions) cannot(ctx context.Context, err error) error {
 	var late *timeoutError
 	if err = causeOf(ctx, err); o.watch && errors.As(err, &late) {
-		return &exitError{exitTimeout, err}
+		return exitWith(exitTimeout, err)
 	}
 	return cannot(err)
 }
@@ -219,23 +205,6 @@ func (o *rolloutStatusOptions) wanted(
 		id, err := identify(d)
 		return livedefinition.Wanted{Revision: id, Err: err}
 	}, nil
-}
-
-// writeJSON writes a value as JSON for people and programs.
-func writeJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-// writes is the conduct of the commands that write.
-func writes(problem string) conduct {
-	return conduct{
-		success: "it is written, or was so already",
-		cannot:  "a flag is wrong, there is no such definition, " + problem + ", or the cluster can't be read or written",
-		stdout:  "what was done, and what follows", stderr: "warnings; errors",
-	}
 }
 
 func rolloutApproveCommand(w process) *cobra.Command {

@@ -66,24 +66,24 @@ func serve(ctx context.Context, w process, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(w.stderr, logFormat(o.loggingFormat, w.stderrIsTerminal), o.verbosity)
+	log, err := newLogger(w.stderr, logFormat(o.log.format, w.stderrIsTerminal), o.log.verbosity)
 	if err != nil {
 		return err
 	}
-	if err := logClientGo(log, o.verbosity); err != nil {
+	if err := logClientGo(log, o.log.verbosity); err != nil {
 		return err
 	}
-	if err := o.isolation.requireConfinement(); err != nil {
+	if err := o.scripts.isolation.requireConfinement(w.version); err != nil {
 		return err
 	}
-	restConfig, from, err := clusterConfig(w, o)
+	restConfig, from, err := o.cluster.config(w)
 	if err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerClientMetrics(registry)
-	registerBuildInfo(registry)
+	registerBuildInfo(registry, w.build())
 
 	p := &probes{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,11 +95,11 @@ func serve(ctx context.Context, w process, o *options) error {
 	defer servers.wait()
 	defer cancel() // Before servers.wait, because the servers end with the context.
 	log.Info("libretto starts", append([]any{
-		"version", version, "server", restConfig.Host, "context", from.context, "kubeconfig", from.file,
-	}, limitMemory(w.getenv, o.isolation)...)...)
+		"version", w.version, "server", restConfig.Host, "context", from.context, "kubeconfig", from.file,
+	}, limitMemory(w.getenv, o.scripts.isolation)...)...)
 	go returnMemory(ctx)
 	return lead(ctx, restConfig, o, log, countLeader(registry, func(ctx context.Context, config *rest.Config) error {
-		return hostDefinitions(ctx, config, o, log, registry, p)
+		return hostDefinitions(ctx, config, w, o, log, registry, p)
 	}))
 }
 
@@ -107,15 +107,17 @@ func serve(ctx context.Context, w process, o *options) error {
 const schemaTimeout = 10 * time.Second
 
 // hostDefinitions runs the controllers. Only the leader calls it.
-func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
+func hostDefinitions(
+	ctx context.Context, restConfig *rest.Config, w process, o *options, log logr.Logger, registry *prometheus.Registry, p *probes,
+) error {
 	clients, err := newClients(restConfig, requestTimeout)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
 	answers := lru.New(o.responseCache.Value())
 	parent.RegisterAnswerCacheMetrics(registry, answers)
-	engineRegistry, stopEngines, err := o.isolation.engines(log, registry, engines.Config{
-		UserAgent: userAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
+	engineRegistry, stopEngines, err := o.scripts.isolation.engines(w.version, log, registry, engines.Config{
+		UserAgent: w.userAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
 	})
 	if err != nil {
 		return err
@@ -126,12 +128,12 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	if err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
-	strategy, err := o.strategy()
+	strategy, err := strategyOf(o.applyStrategy)
 	if err != nil {
 		return err
 	}
 	scriptMetrics := scripts.NewMetrics(registry)
-	library, err := newLibrary(clients, resources, engineRegistry, o, log, scriptMetrics)
+	library, err := newLibrary(w, clients, resources, engineRegistry, o, log, scriptMetrics)
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Engines:  engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
-		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: newPreviewer(o, schemas),
+		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: newPreviewer(o, schemas),
 		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
 	})
 	p.setCheck(definitions.Synced)
@@ -181,11 +183,11 @@ func newDiscovery(clients *clients, o *options, log logr.Logger) (*discovery.Dis
 
 // newLibrary returns what loads scripts. Their tests have a webhook engine of their own, which is given canned responses.
 func newLibrary(
-	clients *clients, resources *discovery.Discovery, registry *engines.Registry, o *options, log logr.Logger, metrics *scripts.Metrics,
+	w process, clients *clients, resources *discovery.Discovery, registry *engines.Registry, o *options, log logr.Logger, metrics *scripts.Metrics,
 ) (*scripts.Library, error) {
-	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: userAgent()}, webhook.Definition())
+	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: w.userAgent()}, webhook.Definition())
 	return scripts.NewLibrary(scripts.Config{
-		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: o.scriptsDir,
+		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: o.scripts.directory,
 		Log: log.WithName("scripts"), Metrics: metrics,
 		Tester: &scripttest.Runner{
 			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(o.namespace), Scripts: registry, Webhooks: webhooks,
@@ -195,7 +197,7 @@ func newLibrary(
 
 // newPreviewer returns what previews edits of scripts, or nil if each one that loads is to take over.
 func newPreviewer(o *options, schemas *schema.Source) definition.Previewer {
-	if !o.scriptPreview {
+	if !o.scripts.preview {
 		return nil
 	}
 	return hosted.New(ownNamespace(o.namespace), schemas)

@@ -70,13 +70,12 @@ does not load, or there are no cases.`,
 	}
 	o.addTo(c.Flags())
 	completeFlag(c, "output", testreport.Formats...)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	conduct{
+	finish(c, conduct{
 		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed, or less is covered than `--coverage-min` says",
 		cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
 		stdout: "results, then coverage", stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
 		colour: "`-o text`",
-	}.addTo(c)
+	})
 	return c
 }
 
@@ -126,7 +125,7 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 		return cannot(err)
 	}
 	defer collectSeldom()()
-	registry, stop, err := offlineEngines()
+	registry, stop, err := offlineEngines(w)
 	if err != nil {
 		return cannot(err)
 	}
@@ -158,9 +157,9 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 func outcome(summary *suite.Summary) error {
 	switch {
 	case summary.Counts[controllertest.Errored] > 0:
-		return &exitError{code: exitCannot}
+		return exitWith(exitCannot, nil)
 	case summary.Counts[controllertest.Failed] > 0:
-		return &exitError{code: exitProblems}
+		return exitWith(exitProblems, nil)
 	default:
 		return nil
 	}
@@ -302,7 +301,7 @@ func slowest(all []controllertest.Result, n int) []controllertest.Result {
 // that looks like its results.
 func (t *testRun) reporters() (all []testreport.Reporter, closeFile func(complete bool) error, err error) {
 	lines := lineReader{}
-	options := testreport.Options{Colour: isColoured(t.process), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
+	options := testreport.Options{Colour: t.process.isColoured(), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
 	if t.outputFile == "" {
 		r, err := testreport.New(t.output, t.stdout, options)
 		return []testreport.Reporter{r}, func(bool) error { return nil }, err

@@ -152,7 +152,7 @@ func TestTestWatch(t *testing.T) {
 	out := &watchedOutput{more: make(chan struct{}, 1)}
 	w := process{args: strings.Fields("test --watch -v --scripts-dir scripts one two three"), getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: out, stderr: out}
 	ended := make(chan int, 1)
-	go func() { ended <- exitCode(w, command(w).ExecuteContext(ctx)) }()
+	go func() { ended <- execute(ctx, w, command(w)) }()
 	const end = "waiting for changes: Ctrl-C ends\n"
 	if got := out.waitFor(t, end); !strings.Contains(got, "passed one/a_test.yaml") || !strings.Contains(got, "passed two/b_test.yaml") {
 		t.Errorf("the first run prints %s", got)
@@ -252,7 +252,7 @@ func TestTestStopped(t *testing.T) {
 	cancel()
 	var out, errs bytes.Buffer
 	w := process{args: []string{"test", "one", "two", "--output-file", "report.xml", "-o", "junit"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	code := exitCode(w, command(w).ExecuteContext(ctx))
+	code := execute(ctx, w, command(w))
 	if code != exitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}

@@ -78,12 +78,12 @@ func writeTypes(ctx context.Context, w process, o *typesOptions) ([]string, erro
 			return nil, err
 		}
 	}
-	lines, err := writeStamped(nil, filepath.Join(o.directory, "libretto.d.ts"), authoring.Declarations, o.force)
+	lines, err := writeStamped(w.version, nil, filepath.Join(o.directory, "libretto.d.ts"), authoring.Declarations, o.force)
 	if err == nil {
-		lines, err = writeStamped(lines, filepath.Join(o.directory, "libretto-test.d.ts"), authoring.TestDeclarations, o.force)
+		lines, err = writeStamped(w.version, lines, filepath.Join(o.directory, "libretto-test.d.ts"), authoring.TestDeclarations, o.force)
 	}
 	if err == nil && resources != "" {
-		lines, err = writeStamped(lines, filepath.Join(o.directory, "resources.d.ts"), resources, o.force)
+		lines, err = writeStamped(w.version, lines, filepath.Join(o.directory, "resources.d.ts"), resources, o.force)
 	}
 	if err != nil {
 		return lines, err
@@ -103,7 +103,7 @@ func writeTypes(ctx context.Context, w process, o *typesOptions) ([]string, erro
 }
 
 // writeStamped writes a file with a stamp, unless what is there was edited, and adds a line about it.
-func writeStamped(lines []string, path, text string, force bool) ([]string, error) {
+func writeStamped(version string, lines []string, path, text string, force bool) ([]string, error) {
 	present, err := read(path)
 	if err != nil {
 		return lines, err
@@ -111,10 +111,18 @@ func writeStamped(lines []string, path, text string, force bool) ([]string, erro
 	if present != "" && !force && !isUnedited(present) {
 		return lines, fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", path)
 	}
-	if err := writeFile(path, []byte(withStamp(text))); err != nil {
+	if err := writeFile(path, []byte(withStamp(version, text))); err != nil {
 		return lines, err
 	}
 	return append(lines, "wrote "+path), nil
+}
+
+// writeFile writes a file, and makes its folder.
+func writeFile(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }
 
 // declareResources returns the text of resources.d.ts, and reports what has no types.
@@ -173,7 +181,7 @@ func writeSchemas(ctx context.Context, w process, o *typesOptions) ([]string, er
 	}
 	var lines []string
 	for _, file := range files {
-		if lines, err = writeStamped(lines, filepath.Join(o.schemas, file.Name), string(file.Text), o.force); err != nil {
+		if lines, err = writeStamped(w.version, lines, filepath.Join(o.schemas, file.Name), string(file.Text), o.force); err != nil {
 			return lines, err
 		}
 	}
@@ -197,7 +205,7 @@ const (
 	jsonStart  = " \"$comment\": \"" + stampStart
 )
 
-func withStamp(text string) string {
+func withStamp(version, text string) string {
 	if rest, ok := strings.CutPrefix(text, "{\n"); ok {
 		return "{\n" + jsonStart + version + stampSum + checksum(text) + "\",\n" + rest
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 func TestTypes(t *testing.T) {
-	tests := withStamp(authoring.TestDeclarations)
-	fresh := map[string]string{"libretto.d.ts": withStamp(authoring.Declarations), "libretto-test.d.ts": tests, "tsconfig.json": authoring.Project}
+	tests := withStamp("", authoring.TestDeclarations)
+	fresh := map[string]string{"libretto.d.ts": withStamp("", authoring.Declarations), "libretto-test.d.ts": tests, "tsconfig.json": authoring.Project}
 	older := codeStart + "0.1" + stampSum + checksum("// old\n") + "\n// old\n"
 	cases := map[string]struct {
 		reason string

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -13,7 +11,7 @@ import (
 // versionFormats are the formats of the command version.
 var versionFormats = []string{"text", "json"}
 
-func versionCommand() *cobra.Command {
+func versionCommand(w process) *cobra.Command {
 	output := versionFormats[0]
 	c := &cobra.Command{
 		Use:   "version",
@@ -21,7 +19,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return printVersion(c.OutOrStdout(), output) },
+		RunE:              func(c *cobra.Command, _ []string) error { return printVersion(c.OutOrStdout(), w.build(), output) },
 	}
 	c.Flags().StringVarP(&output, "output", "o", output, "text or json")
 	completeFlag(c, "output", versionFormats...)
@@ -30,43 +28,15 @@ func versionCommand() *cobra.Command {
 }
 
 // printVersion writes the version in a format.
-func printVersion(w io.Writer, format string) error {
+func printVersion(w io.Writer, b build, format string) error {
 	switch format {
 	case "text":
-		_, err := fmt.Fprintln(w, versionText())
+		_, err := fmt.Fprintln(w, b)
 		return err
 	case "json":
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(builtVersion{
-			Version: version, Commit: commit(), Platform: runtime.GOOS + "/" + runtime.GOARCH, GoVersion: runtime.Version(),
-		})
+		return encoder.Encode(b)
 	}
 	return cannot(fmt.Errorf("-o %s: there are text and json", format))
-}
-
-func versionText() string {
-	return fmt.Sprintf("libretto %s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-}
-
-// builtVersion is the version as JSON.
-type builtVersion struct {
-	Version   string `json:"version"`
-	Commit    string `json:"commit,omitempty"`
-	Platform  string `json:"platform"`
-	GoVersion string `json:"goVersion"`
-}
-
-// commit returns the commit that the program was built from, or "" if the build does not say.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return ""
 }

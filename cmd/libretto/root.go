@@ -1,12 +1,38 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
+
+// newRoot returns the root command, with those below it.
+func newRoot(w process, commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "libretto",
+		Short:         "Hosts Kubernetes controllers whose behaviour is a script",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       w.build().String(),
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(explainFlag)
+	root.SetArgs(w.args)
+	root.SetOut(w.stdout)
+	root.SetErr(w.stderr)
+	root.AddCommand(commands...)
+	if w.isPlugin {
+		showAsPlugin(root)
+	}
+	return root
+}
+
+// execute runs the command line, and returns the exit code.
+func execute(ctx context.Context, w process, root *cobra.Command) int {
+	return exitCode(w, explainUnknown(root, root.ExecuteContext(ctx)))
+}
 
 // showAsPlugin makes all that commands say about themselves begin with kubectl libretto. Completion is up to kubectl then.
 func showAsPlugin(root *cobra.Command) {
@@ -34,11 +60,4 @@ func allCommands(root *cobra.Command) []*cobra.Command {
 		}
 	}
 	return all
-}
-
-// completeFlag lets shells complete the value of a flag, which is one of a few.
-func completeFlag(c *cobra.Command, flag string, values ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(fmt.Sprintf("completion of --%s of %s: %v", flag, c.Name(), err))
-	}
 }

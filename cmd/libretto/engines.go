@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
+	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
+	"github.com/libretto-k8s/libretto/engines/standard"
+)
+
+// sandboxed starts all engines, with scripts in worker processes. stop must be called after the last hook call.
+func sandboxed(workers sandbox.Config, config engines.Config) (all *engines.Registry, stop func(), err error) {
+	pool := sandbox.New(workers)
+	all, err = engines.NewRegistry(config, slices.Concat(pool.Definitions(standard.Scripts()), standard.Others())...)
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
+	}
+	return all, pool.Close, nil
+}
+
+// offlineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
+// after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
+// can, and nothing is required.
+func offlineEngines(w process) (all *engines.Registry, stop func(), err error) {
+	return sandboxed(sandbox.Config{
+		Require: confine.RequireNone, Command: workerCommand(w.version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
+		MaxWait: 24 * time.Hour, // There is nothing else to do, and --timeout to end it.
+	}, engines.Config{})
+}
+
+// workerCommand returns the command of a script worker: the program libretto-worker beside this one, or
+// nil for this program if there is none.
+func workerCommand(version string) []string {
+	own, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(own); err == nil {
+		own = real // As a plugin it may be a link in a folder of links.
+	}
+	return workerIn(filepath.Dir(own), version)
+}
+
+func workerIn(directory, version string) []string {
+	path, err := exec.LookPath(filepath.Join(directory, "libretto-worker"))
+	if err != nil {
+		return nil
+	}
+	return []string{path, worker.Argument, version}
+}
+
+// collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a
+// check went into it. It returns a function that undoes this.
+func collectSeldom() func() {
+	const percent, limit = 400, 512 << 20
+	before, limitBefore := debug.SetGCPercent(percent), debug.SetMemoryLimit(limit)
+	return func() {
+		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limitBefore)
+	}
+}
