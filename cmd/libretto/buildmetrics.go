@@ -5,10 +5,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // registerBuildInfo registers a metric whose labels are the build.
-func registerBuildInfo(registry prometheus.Registerer, b build) {
+func registerBuildInfo(registry prometheus.Registerer, b cli.Build) {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "libretto_build_info", Help: "The build of this process; always 1.",
 	}, []string{"version", "commit", "platform", "goversion"})

@@ -11,18 +11,19 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/bundler"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 type bundleOptions struct {
-	manifests  manifestFlags
+	manifests  cli.ManifestFlags
 	output     string
 	namePrefix string
 	withTests  bool
 }
 
-func bundleCommand(w process) *cobra.Command {
+func bundleCommand(w cli.Process) *cobra.Command {
 	o := &bundleOptions{output: "yaml"}
 	c := &cobra.Command{
 		Use:   "bundle -f FILE|DIRECTORY|-",
@@ -42,43 +43,43 @@ bundled. The same files make the same bytes.`,
   libretto bundle -f controller.yaml --scripts default/hooks=src --name-prefix prod-`,
 		RunE: func(c *cobra.Command, args []string) error { return runBundle(c.Context(), w, o, args) },
 	}
-	o.manifests.addTo(c.Flags())
+	o.manifests.AddTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "format: yaml")
-	completeFlag(c, "output", "yaml")
+	cli.CompleteFlag(c, "output", "yaml")
 	c.Flags().StringVar(&o.namePrefix, "name-prefix", "", "put before the names of the ConfigMaps, which are DEFINITION-HASH")
 	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import or name")
-	finish(c, conduct{
-		success: "bundles and definitions were printed", problems: "check found an error; nothing is printed",
-		cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
-		stdin:  "with `-f -`", stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`",
-		stderr: "errors of check; a line for each bundle",
+	cli.Finish(c, cli.Conduct{
+		Success: "bundles and definitions were printed", Problems: "check found an error; nothing is printed",
+		Cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
+		Stdin:  "with `-f -`", Stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`",
+		Stderr: "errors of check; a line for each bundle",
 	})
 	return c
 }
 
 // runBundle bundles all definitions, or none of them.
-func runBundle(ctx context.Context, w process, o *bundleOptions, args []string) error {
+func runBundle(ctx context.Context, w cli.Process, o *bundleOptions, args []string) error {
 	if o.output != "yaml" {
-		return cannot(fmt.Errorf("-o %s: there is yaml", o.output))
+		return cli.Cannot(fmt.Errorf("-o %s: there is yaml", o.output))
 	}
 	return checkFiles(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
 		if result.Count(check.Error) == 0 {
-			return cannot(o.write(ctx, w, set, registry))
+			return cli.Cannot(o.write(ctx, w, set, registry))
 		}
-		if err := result.Write(w.stderr, "text", false); err != nil {
-			return cannot(err)
+		if err := result.Write(w.Stderr, "text", false); err != nil {
+			return cli.Cannot(err)
 		}
-		return exitWith(exitProblems, nil)
+		return cli.ExitWith(cli.ExitProblems, nil)
 	})
 }
 
 // write prints the bundles and then the definitions: a host that sees a definition first waits for its scripts.
-func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set, registry *engines.Registry) error {
+func (o *bundleOptions) write(ctx context.Context, w cli.Process, set *manifest.Set, registry *engines.Registry) error {
 	var configMaps, definitions []*unstructured.Unstructured
 	written := map[string]bool{}
 	for _, definition := range set.Definitions {
 		b, err := bundler.Make(ctx, set, registry, definition, bundler.Options{
-			NamePrefix: o.namePrefix, WithTests: o.withTests, Namespace: o.manifests.namespace,
+			NamePrefix: o.namePrefix, WithTests: o.withTests, Namespace: o.manifests.Namespace,
 		})
 		if err != nil {
 			return err
@@ -86,7 +87,7 @@ func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set,
 		definitions = append(definitions, b.Definition)
 		name := manifest.Name(definition)
 		if len(b.ConfigMaps) == 0 {
-			fmt.Fprintf(w.stderr, "%s: its hooks use no files of script sources\n", name)
+			fmt.Fprintf(w.Stderr, "%s: its hooks use no files of script sources\n", name)
 			continue
 		}
 		var keys []string
@@ -98,12 +99,12 @@ func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set,
 				configMaps = append(configMaps, configMap)
 			}
 		}
-		fmt.Fprintf(w.stderr, "%s: %s: %s (%d bytes, %d packed)\n", name, strings.Join(keys, ", "), listed(b.Files), b.Size, b.Packed)
+		fmt.Fprintf(w.Stderr, "%s: %s: %s (%d bytes, %d packed)\n", name, strings.Join(keys, ", "), listed(b.Files), b.Size, b.Packed)
 		if len(b.Left) > 0 {
-			fmt.Fprintf(w.stderr, "  left out, as no hook reaches it: %s\n", listed(b.Left))
+			fmt.Fprintf(w.Stderr, "  left out, as no hook reaches it: %s\n", listed(b.Left))
 		}
 		if b.LargeForApply {
-			fmt.Fprintln(w.stderr, "  too large for kubectl apply, which keeps a copy in an annotation: use kubectl apply --server-side")
+			fmt.Fprintln(w.Stderr, "  too large for kubectl apply, which keeps a copy in an annotation: use kubectl apply --server-side")
 		}
 	}
 	for i, object := range append(configMaps, definitions...) {
@@ -114,7 +115,7 @@ func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set,
 		if i > 0 {
 			text = append([]byte("---\n"), text...)
 		}
-		if _, err := w.stdout.Write(text); err != nil {
+		if _, err := w.Stdout.Write(text); err != nil {
 			return err
 		}
 	}

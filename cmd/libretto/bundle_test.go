@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestBundleTranscripts runs the commands of each case, as TestRender does.
@@ -118,12 +120,12 @@ func TestBrokenBundle(t *testing.T) {
 	}
 	broken := strings.Replace(bundled, "path: sync.js", "path: lib/none.js", 1)
 	code, stdout, _ := run(t, broken, "check", "-f", "-")
-	if code != exitProblems || !strings.Contains(stdout, `no file "lib/none.js" in the script sources: they have customize.cel,`) {
+	if code != cli.ExitProblems || !strings.Contains(stdout, `no file "lib/none.js" in the script sources: they have customize.cel,`) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	at := strings.Index(bundled, "H4sI") + 40
 	code, stdout, _ = run(t, bundled[:at]+"AAAAAAAA"+bundled[at+8:], "check", "-f", "-")
-	if code != exitProblems || !strings.Contains(stdout, "bundle.tar.gz: flate: corrupt input") || !strings.Contains(stdout, "write it with libretto bundle") {
+	if code != cli.ExitProblems || !strings.Contains(stdout, "bundle.tar.gz: flate: corrupt input") || !strings.Contains(stdout, "write it with libretto bundle") {
 		t.Errorf("of a damaged one, exit code %d: %s", code, stdout)
 	}
 }

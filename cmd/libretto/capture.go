@@ -14,11 +14,12 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/capture"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-func captureCommand(w process) *cobra.Command {
+func captureCommand(w cli.Process) *cobra.Command {
 	o := newParentOptions()
 	c := &cobra.Command{
 		Use:   "capture KIND/NAME",
@@ -39,50 +40,50 @@ file says what was replaced, and what could not be read.`,
 		RunE: func(c *cobra.Command, args []string) error { return runCapture(c.Context(), w, &o, args) },
 	}
 	o.addTo(c)
-	finish(c, conduct{
-		success:  "the file is printed, and passes",
-		problems: "the file is printed, and is not all that the cluster has, or does not pass: it says why",
-		cannot:   "a flag is wrong, a script does not load, or the cluster can't be read",
-		stdout:   "the file", stderr: "what could not be read; errors",
+	cli.Finish(c, cli.Conduct{
+		Success:  "the file is printed, and passes",
+		Problems: "the file is printed, and is not all that the cluster has, or does not pass: it says why",
+		Cannot:   "a flag is wrong, a script does not load, or the cluster can't be read",
+		Stdout:   "the file", Stderr: "what could not be read; errors",
 	})
 	return c
 }
 
-// runCapture writes the file, and returns an *exitError unless it is the case that the cluster has.
-func runCapture(ctx context.Context, w process, o *parentOptions, args []string) error {
-	ctx, cancel := withTimeout(ctx, o.timeout)
+// runCapture writes the file, and returns an *cli.ExitError unless it is the case that the cluster has.
+func runCapture(ctx context.Context, w cli.Process, o *parentOptions, args []string) error {
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	p, err := o.find(ctx, w, args)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	in := capture.Input{Now: time.Now().Truncate(time.Second), Host: p.Host}
 	p.Reader.Warn = func(text string) { in.Notes = append(in.Notes, "Not read: "+text) }
-	registry, stop, err := offlineEngines(w)
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	defer stop()
 	p.Engines, in.Engines = registry, registry
 	if in.Cases, err = casesOf(ctx, p); err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	if in.CRDs, err = customResourceDefinitions(ctx, p, in.Cases); err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	file, err := capture.Write(ctx, in)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
-	if _, err := w.stdout.Write(file.Text); err != nil {
-		return cannot(causeOf(ctx, err))
+	if _, err := w.Stdout.Write(file.Text); err != nil {
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	slices.Sort(in.Notes)
 	for _, line := range slices.Concat(slices.Compact(in.Notes), file.Problems) {
-		fmt.Fprintln(w.stderr, "warning:", line)
+		fmt.Fprintln(w.Stderr, "warning:", line)
 	}
 	if len(in.Notes)+len(file.Problems) > 0 {
-		return exitWith(exitProblems, nil)
+		return cli.ExitWith(cli.ExitProblems, nil)
 	}
 	return nil
 }

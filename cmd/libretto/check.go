@@ -10,17 +10,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 type checkOptions struct {
-	manifests manifestFlags
+	manifests cli.ManifestFlags
 	output    string
 	strict    bool
 }
 
-func checkCommand(w process) *cobra.Command {
+func checkCommand(w cli.Process) *cobra.Command {
 	o := &checkOptions{}
 	c := &cobra.Command{
 		Use:   "check -f FILE|DIRECTORY|-",
@@ -39,35 +40,35 @@ could not be run. Findings go to standard output.`,
   libretto check -f controller.yaml --scripts default/hooks=src`,
 		RunE: func(c *cobra.Command, args []string) error { return runCheck(c.Context(), w, o, args) },
 	}
-	o.manifests.addTo(c.Flags())
+	o.manifests.AddTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "format: "+strings.Join(check.Formats, ", ")+" (annotations of a workflow)")
-	completeFlag(c, "output", check.Formats...)
+	cli.CompleteFlag(c, "output", check.Formats...)
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
-	finish(c, conduct{
-		success: "no errors", problems: "an error was found, or with `--strict` a warning",
-		cannot: "a bad flag, an unreadable file, no definition",
-		stdin:  "with `-f -`", stdout: "findings", stderr: "files that are left out; with `-o github` the summary", colour: "`-o text`",
+	cli.Finish(c, cli.Conduct{
+		Success: "no errors", Problems: "an error was found, or with `--strict` a warning",
+		Cannot: "a bad flag, an unreadable file, no definition",
+		Stdin:  "with `-f -`", Stdout: "findings", Stderr: "files that are left out; with `-o github` the summary", Colour: "`-o text`",
 	})
 	return c
 }
 
-// runCheck checks, and returns an *exitError unless all is well.
-func runCheck(ctx context.Context, w process, o *checkOptions, args []string) error {
+// runCheck checks, and returns an *cli.ExitError unless all is well.
+func runCheck(ctx context.Context, w cli.Process, o *checkOptions, args []string) error {
 	if !slices.Contains(check.Formats, o.output) {
-		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(check.Formats, ", ")))
+		return cli.Cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(check.Formats, ", ")))
 	}
 	return checkFiles(ctx, w, &o.manifests, args, func(set *manifest.Set, _ *engines.Registry, result *check.Result) error {
 		for _, file := range set.Skipped {
-			fmt.Fprintf(w.stderr, "%s: left out: it is no manifest\n", file)
+			fmt.Fprintf(w.Stderr, "%s: left out: it is no manifest\n", file)
 		}
-		if err := result.Write(w.stdout, o.output, w.isColoured()); err != nil {
-			return cannot(err)
+		if err := result.Write(w.Stdout, o.output, w.IsColoured()); err != nil {
+			return cli.Cannot(err)
 		}
 		if o.output == "github" {
-			fmt.Fprintln(w.stderr, result.Summary())
+			fmt.Fprintln(w.Stderr, result.Summary())
 		}
 		if result.Count(check.Error) > 0 || o.strict && result.Count(check.Warning) > 0 {
-			return exitWith(exitProblems, nil)
+			return cli.ExitWith(cli.ExitProblems, nil)
 		}
 		return nil
 	})
@@ -75,28 +76,28 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 
 // checkFiles loads and checks files, and calls then while the engines run. Its errors have exit codes.
 func checkFiles(
-	ctx context.Context, w process, files *manifestFlags, args []string, then func(*manifest.Set, *engines.Registry, *check.Result) error,
+	ctx context.Context, w cli.Process, files *cli.ManifestFlags, args []string, then func(*manifest.Set, *engines.Registry, *check.Result) error,
 ) error {
-	options, err := files.options(args, w.stdin)
+	options, err := files.Options(args, w.Stdin)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	defer collectSeldom()()
-	registry, stop, err := offlineEngines(w)
+	defer cli.CollectSeldom()()
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	defer stop()
 	set, err := manifest.Load(ctx, options)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
-		return cannot(errors.New(set.NoDefinition()))
+		return cli.Cannot(errors.New(set.NoDefinition()))
 	}
 	result, err := check.Run(ctx, set, registry)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	return then(set, registry, result)
 }

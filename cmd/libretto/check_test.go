@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -30,10 +31,10 @@ const examples = "../../examples"
 func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	w := process{
-		args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs,
+	w := cli.Process{
+		Args: args, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
 	}
-	code = execute(t.Context(), w, command(w))
+	code = cli.Execute(t.Context(), w, command(w))
 	return code, out.String(), errs.String()
 }
 
@@ -214,28 +215,5 @@ func TestScriptsFlag(t *testing.T) {
 	code, stdout, _ := run(t, "", "check", "-f", examples+"/hello", "--scripts", "default/hello-hooks="+directory)
 	if want := script + ":1:24: error: CompositeController hello: Unexpected \";\" [ScriptInvalid]\n"; code != 1 || !strings.HasPrefix(stdout, want) {
 		t.Errorf("exit code %d, output %s, want %s", code, stdout, want)
-	}
-}
-
-// TestColour checks that standard output is coloured only on a terminal.
-func TestColour(t *testing.T) {
-	if (process{getenv: func(string) string { return "" }, stdout: &bytes.Buffer{}}).isColoured() {
-		t.Error("a pipe is coloured")
-	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	for variable, want := range map[string]bool{"": true, "NO_COLOR": false, "TERM": false} {
-		getenv := func(name string) string {
-			if name == variable {
-				return "dumb"
-			}
-			return ""
-		}
-		if got := (process{getenv: getenv, stdout: null}).isColoured(); got != want {
-			t.Errorf("with %s, a terminal is coloured: %v, want %v", variable, got, want)
-		}
 	}
 }

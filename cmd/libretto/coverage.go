@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 )
 
@@ -68,7 +69,7 @@ func (o *coverageOptions) write(out io.Writer, r *coverage.Report) error {
 // enough returns an error of exit code 1 if fewer lines are covered than --coverage-min says.
 func (o *coverageOptions) enough(r *coverage.Report) error {
 	if len(r.Files) == 0 && o.minimum > 0 {
-		return exitWith(exitProblems, fmt.Errorf("--coverage-min %g: no test ran a script", o.minimum))
+		return cli.ExitWith(cli.ExitProblems, fmt.Errorf("--coverage-min %g: no test ran a script", o.minimum))
 	}
 	got := r.LineRatio().Percent()
 	if got >= o.minimum {
@@ -76,7 +77,7 @@ func (o *coverageOptions) enough(r *coverage.Report) error {
 	}
 	worst, _ := r.Worst()
 	lines := worst.LineRatio()
-	return exitWith(exitProblems, fmt.Errorf(
+	return cli.ExitWith(cli.ExitProblems, fmt.Errorf(
 		"%.1f%% of the lines of scripts are covered, less than --coverage-min %g: %s misses most, %d of %d lines",
 		got, o.minimum, worst.Name, lines.Total-lines.Covered, lines.Total))
 }

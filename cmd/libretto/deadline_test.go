@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // silentCluster returns the kubeconfig of an API server that accepts connections, and never answers.
@@ -52,8 +54,8 @@ func TestTimeout(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			code, stdout, stderr := run(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfig, "--timeout", "300ms")...)
-			if code != exitCannot || stdout != "" || !strings.Contains(stderr, "it took longer than --timeout 300ms") {
-				t.Errorf("exit code %d, want %d: %s%s", code, exitCannot, stdout, stderr)
+			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, "it took longer than --timeout 300ms") {
+				t.Errorf("exit code %d, want %d: %s%s", code, cli.ExitCannot, stdout, stderr)
 			}
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("it took %s", took)

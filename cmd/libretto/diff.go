@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
@@ -25,18 +26,18 @@ import (
 var diffFormats = []string{"text", "json", "markdown"}
 
 type diffOptions struct {
-	manifests    manifestFlags
-	cluster      clusterFlags
+	manifests    cli.ManifestFlags
+	cluster      cli.ClusterFlags
 	selector     string
 	maxParents   int
 	allowDeletes bool
 	output       string
 	timeout      time.Duration
-	host         hostOptions
+	host         cli.HostFlags
 }
 
-func diffCommand(w process) *cobra.Command {
-	o := &diffOptions{cluster: defaultClusterFlags(), output: "text", timeout: 10 * time.Minute, host: newHostOptions()}
+func diffCommand(w cli.Process) *cobra.Command {
+	o := &diffOptions{cluster: cli.DefaultClusterFlags(), output: "text", timeout: 10 * time.Minute, host: cli.NewHostFlags()}
 	c := &cobra.Command{
 		Use:   "diff -f FILE|DIRECTORY|-",
 		Short: "Show what new scripts or a new definition would do to the parents of a cluster",
@@ -62,24 +63,24 @@ of these.`,
 		RunE: func(c *cobra.Command, args []string) error { return runDiff(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
-	o.host.addTo(c)
-	completeFlag(c, "output", diffFormats...)
-	finish(c, conduct{
-		success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
-		problems: "something would be deleted or recreated, or a parent fails",
-		cannot:   "a file or a flag is wrong or the cluster can't be read; or a definition can't be run, such as for a script that does not load: the others are told nevertheless",
-		stdin:    "manifests, with -f -", stdout: "the differences, as -o says", stderr: "how far it is; warnings; errors", colour: "-o text",
+	o.host.AddTo(c)
+	cli.CompleteFlag(c, "output", diffFormats...)
+	cli.Finish(c, cli.Conduct{
+		Success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
+		Problems: "something would be deleted or recreated, or a parent fails",
+		Cannot:   "a file or a flag is wrong or the cluster can't be read; or a definition can't be run, such as for a script that does not load: the others are told nevertheless",
+		Stdin:    "manifests, with -f -", Stdout: "the differences, as -o says", Stderr: "how far it is; warnings; errors", Colour: "-o text",
 	})
 	return c
 }
 
 func (o *diffOptions) addTo(f *pflag.FlagSet) {
-	o.manifests.addTo(f)
+	o.manifests.AddTo(f)
 	namespace := f.Lookup("namespace")
-	o.manifests.namespace, namespace.DefValue = "", ""
+	o.manifests.Namespace, namespace.DefValue = "", ""
 	namespace.Usage = "only the parents of this namespace, which is also that of objects without one (default all parents, and default)"
-	o.cluster.addTo(f)
-	o.cluster.addLimits(f)
+	o.cluster.AddTo(f)
+	o.cluster.AddLimits(f)
 	f.StringVarP(&o.selector, "selector", "l", "", "only the parents whose labels match")
 	f.IntVar(&o.maxParents, "max-parents", 0, "only so many parents of each definition, the first by namespace and name; 0 means all")
 	f.BoolVar(&o.allowDeletes, "allow-deletes", false, "let the exit code be 0 if objects would be deleted or recreated")
@@ -89,7 +90,7 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 
 // query returns which parents are asked for.
 func (o *diffOptions) query() (livecluster.Query, error) {
-	q := livecluster.Query{Namespace: o.manifests.namespace, MaxParents: o.maxParents}
+	q := livecluster.Query{Namespace: o.manifests.Namespace, MaxParents: o.maxParents}
 	if !slices.Contains(diffFormats, o.output) {
 		return q, fmt.Errorf("-o %s: there are %s", o.output, strings.Join(diffFormats, ", "))
 	}
@@ -106,46 +107,46 @@ func (o *diffOptions) query() (livecluster.Query, error) {
 	return q, nil
 }
 
-// runDiff compares, and returns an *exitError unless all is well.
-func runDiff(ctx context.Context, w process, o *diffOptions, args []string) error {
+// runDiff compares, and returns an *cli.ExitError unless all is well.
+func runDiff(ctx context.Context, w cli.Process, o *diffOptions, args []string) error {
 	query, err := o.query()
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	files, err := o.manifests.options(args, w.stdin)
-	if err != nil && !(errors.Is(err, errNoFiles) && len(files.Scripts) > 0) {
-		return cannot(err)
+	files, err := o.manifests.Options(args, w.Stdin)
+	if err != nil && !(errors.Is(err, cli.ErrNoFiles) && len(files.Scripts) > 0) {
+		return cli.Cannot(err)
 	}
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	set, err := manifest.Load(ctx, files)
 	if err == nil {
 		err = set.Err()
 	}
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	registry, stop, err := offlineEngines(w)
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	defer stop()
 	config, err := liveConfig(ctx, w, &o.cluster, &o.host)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	config.Set, config.Engines = set, registry
 	reports, err := o.reports(ctx, w, config, query)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	if err := o.write(w, reports); err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	return o.verdict(reports)
 }
 
-// verdict returns an *exitError unless all is well. What could not be told outweighs what was.
+// verdict returns an *cli.ExitError unless all is well. What could not be told outweighs what was.
 func (o *diffOptions) verdict(reports []*diff.Report) error {
 	var untold []string
 	for _, r := range reports {
@@ -154,18 +155,18 @@ func (o *diffOptions) verdict(reports []*diff.Report) error {
 		}
 	}
 	if len(untold) > 0 {
-		return cannot(fmt.Errorf("%d of %d definitions could not be compared:\n%s", len(untold), len(reports), strings.Join(untold, "\n")))
+		return cli.Cannot(fmt.Errorf("%d of %d definitions could not be compared:\n%s", len(untold), len(reports), strings.Join(untold, "\n")))
 	}
 	for _, r := range reports {
 		if r.Fails() || r.Destroys() && !o.allowDeletes {
-			return exitWith(exitProblems, nil)
+			return cli.ExitWith(cli.ExitProblems, nil)
 		}
 	}
 	return nil
 }
 
 // reports compares for each definition. An error means that nothing can be told of any.
-func (o *diffOptions) reports(ctx context.Context, w process, config *livecluster.Config, query livecluster.Query) ([]*diff.Report, error) {
+func (o *diffOptions) reports(ctx context.Context, w cli.Process, config *livecluster.Config, query livecluster.Query) ([]*diff.Report, error) {
 	subjects, err := config.Subjects(ctx)
 	if err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func (o *diffOptions) reports(ctx context.Context, w process, config *livecluste
 			r.Add(outcome)
 			if time.Since(told) > progressInterval {
 				told = time.Now()
-				fmt.Fprintf(w.stderr, "%s: %d parents of about %d\n", subject.Name(), r.Parents, max(total, r.Parents))
+				fmt.Fprintf(w.Stderr, "%s: %d parents of about %d\n", subject.Name(), r.Parents, max(total, r.Parents))
 			}
 		})
 		if ctx.Err() != nil {
@@ -195,10 +196,10 @@ func (o *diffOptions) reports(ctx context.Context, w process, config *livecluste
 // progressInterval is how often it is told how far the command is.
 const progressInterval = 2 * time.Second
 
-func (o *diffOptions) write(w process, reports []*diff.Report) error {
+func (o *diffOptions) write(w cli.Process, reports []*diff.Report) error {
 	writers := map[string]func(io.Writer, []*diff.Report) error{
 		"json": diff.JSON, "markdown": diff.Markdown,
-		"text": func(out io.Writer, all []*diff.Report) error { return diff.Text(out, all, w.isColoured()) },
+		"text": func(out io.Writer, all []*diff.Report) error { return diff.Text(out, all, w.IsColoured()) },
 	}
-	return writers[o.output](w.stdout, reports)
+	return writers[o.output](w.Stdout, reports)
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestDiffRefuses gives diff what it can't run with. What it does on a cluster is in test/integration/diff.
@@ -28,8 +30,8 @@ func TestDiffRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(t, "", append([]string{"diff"}, c.args...)...)
-			if code != exitCannot || stdout != "" || !strings.Contains(stderr, c.want) {
-				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, exitCannot, c.want, stdout, stderr)
+			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, cli.ExitCannot, c.want, stdout, stderr)
 			}
 		})
 	}

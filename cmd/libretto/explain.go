@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explain"
 )
 
@@ -20,7 +21,7 @@ type explainOptions struct {
 	all    bool
 }
 
-func explainCommand(w process) *cobra.Command {
+func explainCommand(w cli.Process) *cobra.Command {
 	o := &explainOptions{parentOptions: newParentOptions(), output: "text"}
 	c := &cobra.Command{
 		Use:   "explain KIND/NAME",
@@ -43,47 +44,47 @@ What is read is read with your own rights; no host is needed.`,
 	o.addTo(c)
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
 	c.Flags().BoolVar(&o.all, "all", false, "print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
-	completeFlag(c, "output", explainFormats...)
-	finish(c, conduct{
-		success:  "the parent is as wanted",
-		problems: "something would be written, waits or fails, or a definition is not well",
-		cannot:   "a flag is wrong, there is no such parent, no definition looks after it, or the cluster can't be read",
-		stdout:   "the story, as -o says", stderr: "what could not be read; errors", colour: "-o text",
+	cli.CompleteFlag(c, "output", explainFormats...)
+	cli.Finish(c, cli.Conduct{
+		Success:  "the parent is as wanted",
+		Problems: "something would be written, waits or fails, or a definition is not well",
+		Cannot:   "a flag is wrong, there is no such parent, no definition looks after it, or the cluster can't be read",
+		Stdout:   "the story, as -o says", Stderr: "what could not be read; errors", Colour: "-o text",
 	})
 	return c
 }
 
-// runExplain tells the story, and returns an *exitError unless the parent is as wanted.
-func runExplain(ctx context.Context, w process, o *explainOptions, args []string) error {
+// runExplain tells the story, and returns an *cli.ExitError unless the parent is as wanted.
+func runExplain(ctx context.Context, w cli.Process, o *explainOptions, args []string) error {
 	if !slices.Contains(explainFormats, o.output) {
-		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(explainFormats, ", ")))
+		return cli.Cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(explainFormats, ", ")))
 	}
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	p, err := o.find(ctx, w, args)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
-	registry, stop, err := offlineEngines(w)
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	defer stop()
 	p.Engines = registry
 	story, err := storyOf(ctx, p, o.all)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	if o.output == "json" {
-		err = story.JSON(w.stdout)
+		err = story.JSON(w.Stdout)
 	} else {
-		err = story.Text(w.stdout, w.isColoured(), o.all)
+		err = story.Text(w.Stdout, w.IsColoured(), o.all)
 	}
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	if !story.AsWanted() {
-		return exitWith(exitProblems, nil)
+		return cli.ExitWith(cli.ExitProblems, nil)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 )
 
@@ -15,7 +16,7 @@ type historyOptions struct {
 	output string
 }
 
-func historyCommand(w process) *cobra.Command {
+func historyCommand(w cli.Process) *cobra.Command {
 	o := &historyOptions{definitionOptions: newDefinitionOptions(), output: "text"}
 	c := &cobra.Command{
 		Use:   "history NAME [REVISION [REVISION]]",
@@ -28,40 +29,40 @@ last ten that served. With one REVISION, its number or ID, list the files; with
   libretto history hello 3
   libretto history hello 2 3
   libretto history hello 3 -o json | jq -r '.files["sync.js"]'`,
-		Args:              exactly(1, 3, "one definition, and one or two revisions if you like"),
+		Args:              cli.Exactly(1, 3, "one definition, and one or two revisions if you like"),
 		ValidArgsFunction: o.complete(w),
 		RunE:              func(c *cobra.Command, args []string) error { return runHistory(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
 	o.addHostNamespace(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
-	completeFlag(c, "output", textFormats...)
-	finish(c, conduct{
-		success: "always", cannot: "a flag is wrong, there is no such definition or revision, or the cluster can't be read",
-		stdout: "the revisions, files or difference", stderr: "warnings; errors", colour: "the difference",
+	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.Finish(c, cli.Conduct{
+		Success: "always", Cannot: "a flag is wrong, there is no such definition or revision, or the cluster can't be read",
+		Stdout: "the revisions, files or difference", Stderr: "warnings; errors", Colour: "the difference",
 	})
 	return c
 }
 
-func runHistory(ctx context.Context, w process, o *historyOptions, args []string) error {
-	if err := isOneOf("-o", o.output, textFormats); err != nil {
-		return cannot(err)
+func runHistory(ctx context.Context, w cli.Process, o *historyOptions, args []string) error {
+	if err := cli.OneOf("-o", o.output, cli.TextFormats); err != nil {
+		return cli.Cannot(err)
 	}
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	client, d, err := o.find(ctx, w, args[0])
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	history, err := client.History(ctx, d)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
-	return cannot(causeOf(ctx, o.tell(ctx, w, history, args[1:])))
+	return cli.Cannot(cli.CauseOf(ctx, o.tell(ctx, w, history, args[1:])))
 }
 
 // tell writes what was asked for.
-func (o *historyOptions) tell(ctx context.Context, w process, history *livedefinition.History, revisions []string) error {
+func (o *historyOptions) tell(ctx context.Context, w cli.Process, history *livedefinition.History, revisions []string) error {
 	var found []*livedefinition.RevisionFiles
 	for _, revision := range revisions {
 		files, err := history.Files(ctx, revision)
@@ -74,13 +75,13 @@ func (o *historyOptions) tell(ctx context.Context, w process, history *livedefin
 	case len(found) == 2 && o.output == "json":
 		return errors.New("-o json: a difference is text: compare the files of each revision")
 	case len(found) == 2:
-		return livedefinition.WriteDifference(w.stdout, found[0], found[1], w.isColoured())
+		return livedefinition.WriteDifference(w.Stdout, found[0], found[1], w.IsColoured())
 	case len(found) == 1 && o.output == "json":
-		return writeJSON(w.stdout, found[0])
+		return cli.WriteJSON(w.Stdout, found[0])
 	case len(found) == 1:
-		return found[0].Write(w.stdout, time.Now())
+		return found[0].Write(w.Stdout, time.Now())
 	case o.output == "json":
-		return writeJSON(w.stdout, history)
+		return cli.WriteJSON(w.Stdout, history)
 	}
-	return history.Write(w.stdout, time.Now())
+	return history.Write(w.Stdout, time.Now())
 }

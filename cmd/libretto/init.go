@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/scaffold"
 )
@@ -23,7 +24,7 @@ type initOptions struct {
 	force     bool
 }
 
-func initCommand(w process) *cobra.Command {
+func initCommand(w cli.Process) *cobra.Command {
 	o := &initOptions{Options: scaffold.Options{Language: "ts"}}
 	c := &cobra.Command{
 		Use:   "init composite|decorator|map [NAME]",
@@ -44,7 +45,7 @@ schemas for editors, and a README.md. No file is overwritten.`,
   libretto init decorator --lang jsonnet budgets --dir controllers/budgets`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
-				return cannot(fmt.Errorf("init: name what to write, and a name if you like: %s [NAME]", strings.Join(scaffold.Variants, "|")))
+				return cli.Cannot(fmt.Errorf("init: name what to write, and a name if you like: %s [NAME]", strings.Join(scaffold.Variants, "|")))
 			}
 			return nil
 		},
@@ -59,7 +60,7 @@ schemas for editors, and a README.md. No file is overwritten.`,
 			if len(args) == 2 {
 				o.Name = args[1]
 			}
-			return cannot(runInit(c.Context(), w, o))
+			return cli.Cannot(runInit(c.Context(), w, o))
 		},
 	}
 	c.Flags().StringVar(&o.Language, "lang", o.Language, "language of the script: "+strings.Join(scaffold.Languages, ", "))
@@ -67,16 +68,16 @@ schemas for editors, and a README.md. No file is overwritten.`,
 	c.Flags().StringVar(&o.Kind, "kind", "", "kind of the parent (default made from NAME)")
 	c.Flags().StringVar(&o.Group, "group", "", "API group of the kind, and prefix of a decorator's annotation (default example.com)")
 	c.Flags().BoolVar(&o.force, "force", o.force, "overwrite files that are there")
-	completeFlag(c, "lang", scaffold.Languages...)
-	finish(c, conduct{
-		success: "all files are written", cannot: "a file is there already or can't be written, or an option is wrong",
-		stdout: "a line for each file, and what to do next",
+	cli.CompleteFlag(c, "lang", scaffold.Languages...)
+	cli.Finish(c, cli.Conduct{
+		Success: "all files are written", Cannot: "a file is there already or can't be written, or an option is wrong",
+		Stdout: "a line for each file, and what to do next",
 	})
 	return c
 }
 
 // runInit writes the files, and nothing if one of them is there.
-func runInit(ctx context.Context, w process, o *initOptions) error {
+func runInit(ctx context.Context, w cli.Process, o *initOptions) error {
 	controller, err := scaffold.New(o.Options)
 	if err != nil {
 		return err
@@ -102,11 +103,11 @@ func runInit(ctx context.Context, w process, o *initOptions) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintln(w.stdout, "wrote", filepath.Join(directory, name))
+		fmt.Fprintln(w.Stdout, "wrote", filepath.Join(directory, name))
 	}
 	example := filepath.Join(directory, "example.yaml")
 	const next = "\nNext:\n  %[1]s test %[2]s\n  %[1]s render %[2]s %[3]s -o diff\n  kubectl apply -k %[2]s && kubectl apply -f %[3]s\n"
-	fmt.Fprintf(w.stdout, next, o.Program, directory, example)
+	fmt.Fprintf(w.Stdout, next, o.Program, directory, example)
 	return nil
 }
 
@@ -144,20 +145,20 @@ func editorFiles(c *scaffold.Controller) []string {
 }
 
 // writeEditorFiles writes the files for editors, as the command types does.
-func writeEditorFiles(ctx context.Context, w process, c *scaffold.Controller, directory string) error {
+func writeEditorFiles(ctx context.Context, w cli.Process, c *scaffold.Controller, directory string) error {
 	definition, err := jsonschema.Definition(c.Definition)
 	if err != nil {
 		return err
 	}
 	for _, file := range []jsonschema.File{jsonschema.Tests(), definition} {
-		if _, err := writeStamped(w.version, nil, filepath.Join(directory, schemaFolder, file.Name), string(file.Text), true); err != nil {
+		if _, err := writeStamped(w.Version, nil, filepath.Join(directory, schemaFolder, file.Name), string(file.Text), true); err != nil {
 			return err
 		}
 	}
 	if c.Language != "ts" {
 		return nil
 	}
-	w.stderr = io.Discard // README.md says how to have types of built-in kinds.
+	w.Stderr = io.Discard // README.md says how to have types of built-in kinds.
 	_, err = writeTypes(ctx, w, &typesOptions{directory: directory, force: true, crds: []string{directory}})
 	return err
 }

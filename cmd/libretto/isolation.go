@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
@@ -72,7 +73,7 @@ var requirements = []string{string(confine.RequireAll), string(confine.RequireSe
 func (i *isolation) pool(version string) sandbox.Config {
 	return sandbox.Config{
 		Workers: i.workers, ShareWorkers: i.trust == trustShared, WithoutSeccomp: !i.seccomp, Require: confine.Requirement(i.require),
-		Command: workerCommand(version),
+		Command: cli.WorkerCommand(version),
 	}
 }
 
@@ -102,5 +103,5 @@ func (i *isolation) engines(
 	}
 	c := i.pool(version)
 	c.Metrics, c.Log = sandbox.NewMetrics(registry), log.WithName("sandbox")
-	return sandboxed(c, config)
+	return cli.SandboxedEngines(c, config)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 const vendored = `apiVersion: metacontroller.k8s.io/v1alpha1
@@ -145,7 +147,7 @@ func TestBundlesOfSeveralConfigMaps(t *testing.T) {
 	random.Read(noise)
 	writeFiles(t, ".", map[string]string{"src/app/text0.txt": base64.StdEncoding.EncodeToString(noise)})
 	code, _, stderr = run(t, "", "bundle", "-f", "definition.yaml", "--scripts-dir", "src")
-	if code != exitCannot || !strings.Contains(stderr, "text0.txt has 2056 KiB when it is packed, and a ConfigMap takes no more than 1024") {
+	if code != cli.ExitCannot || !strings.Contains(stderr, "text0.txt has 2056 KiB when it is packed, and a ConfigMap takes no more than 1024") {
 		t.Errorf("a file that fits into no ConfigMap: exit code %d, %.1000s", code, stderr)
 	}
 }

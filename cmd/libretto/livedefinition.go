@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 )
 
@@ -23,17 +24,17 @@ several have it.`
 
 // definitionOptions name one definition of a cluster.
 type definitionOptions struct {
-	cluster       clusterFlags
+	cluster       cli.ClusterFlags
 	timeout       time.Duration
 	hostNamespace string
 }
 
 func newDefinitionOptions() definitionOptions {
-	return definitionOptions{cluster: defaultClusterFlags(), timeout: time.Minute, hostNamespace: "libretto"}
+	return definitionOptions{cluster: cli.DefaultClusterFlags(), timeout: time.Minute, hostNamespace: "libretto"}
 }
 
 func (o *definitionOptions) addTo(f *pflag.FlagSet) {
-	o.cluster.addTo(f)
+	o.cluster.AddTo(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock; 0 means no limit")
 }
 
@@ -44,13 +45,13 @@ func (o *definitionOptions) addHostNamespace(f *pflag.FlagSet) {
 }
 
 // client returns a client of the cluster.
-func (o *definitionOptions) client(ctx context.Context, w process) (*livedefinition.Client, error) {
-	config, err := o.cluster.boundConfig(ctx, w)
+func (o *definitionOptions) client(ctx context.Context, w cli.Process) (*livedefinition.Client, error) {
+	config, err := o.cluster.BoundConfig(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	c := &livedefinition.Client{HostNamespace: o.hostNamespace, Program: programOf(w)}
-	c.Warn = func(text string) { fmt.Fprintln(w.stderr, "warning:", text) }
+	c.Warn = func(text string) { fmt.Fprintln(w.Stderr, "warning:", text) }
 	var errs [3]error
 	c.Dynamic, errs[0] = dynamic.NewForConfig(config)
 	c.Kubernetes, errs[1] = kubernetes.NewForConfig(config)
@@ -59,8 +60,8 @@ func (o *definitionOptions) client(ctx context.Context, w process) (*livedefinit
 }
 
 // programOf returns how users run the program.
-func programOf(w process) string {
-	if w.isPlugin {
+func programOf(w cli.Process) string {
+	if w.IsPlugin {
 		return "kubectl libretto"
 	}
 	return "libretto"
@@ -68,7 +69,7 @@ func programOf(w process) string {
 
 // find reads the definition that an argument names.
 func (o *definitionOptions) find(
-	ctx context.Context, w process, argument string,
+	ctx context.Context, w cli.Process, argument string,
 ) (*livedefinition.Client, *livedefinition.Definition, error) {
 	client, err := o.client(ctx, w)
 	if err != nil {
@@ -82,7 +83,7 @@ func (o *definitionOptions) find(
 const completionTimeout = 3 * time.Second
 
 // complete lets shells complete the name of a definition.
-func (o *definitionOptions) complete(w process) cobra.CompletionFunc {
+func (o *definitionOptions) complete(w cli.Process) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -131,7 +132,7 @@ func (o *writeOptions) addTo(c *cobra.Command) {
 	o.definitionOptions.addTo(c.Flags())
 	c.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun,
 		"none; client, which sends nothing; or server, which checks the write and does not store it")
-	completeFlag(c, "dry-run", livedefinition.DryRuns...)
+	cli.CompleteFlag(c, "dry-run", livedefinition.DryRuns...)
 }
 
 // target is the definition that a command writes to.
@@ -143,33 +144,33 @@ type target struct {
 
 // write changes the definition that an argument names.
 func (o *writeOptions) write(
-	ctx context.Context, w process, argument string, change func(context.Context, target) (*livedefinition.Change, error),
+	ctx context.Context, w cli.Process, argument string, change func(context.Context, target) (*livedefinition.Change, error),
 ) error {
-	if err := isOneOf("--dry-run", o.dryRun, livedefinition.DryRuns); err != nil {
-		return cannot(err)
+	if err := cli.OneOf("--dry-run", o.dryRun, livedefinition.DryRuns); err != nil {
+		return cli.Cannot(err)
 	}
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	client, d, err := o.find(ctx, w, argument)
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
 	dryRun := livedefinition.DryRun(o.dryRun)
 	done, err := change(ctx, target{client, d, dryRun})
-	if refused := (*exitError)(nil); errors.As(err, &refused) {
+	if refused := (*cli.ExitError)(nil); errors.As(err, &refused) {
 		return err
 	}
 	if err != nil {
-		return cannot(causeOf(ctx, err))
+		return cli.Cannot(cli.CauseOf(ctx, err))
 	}
-	return cannot(done.Write(w.stdout, dryRun))
+	return cli.Cannot(done.Write(w.Stdout, dryRun))
 }
 
 // writes is the conduct of the commands that write.
-func writes(problem string) conduct {
-	return conduct{
-		success: "it is written, or was so already",
-		cannot:  "a flag is wrong, there is no such definition, " + problem + ", or the cluster can't be read or written",
-		stdout:  "what was done, and what follows", stderr: "warnings; errors",
+func writes(problem string) cli.Conduct {
+	return cli.Conduct{
+		Success: "it is written, or was so already",
+		Cannot:  "a flag is wrong, there is no such definition, " + problem + ", or the cluster can't be read or written",
+		Stdout:  "what was done, and what follows", Stderr: "warnings; errors",
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	libdiscovery "github.com/libretto-k8s/libretto/runtime/discovery"
@@ -25,12 +26,12 @@ import (
 )
 
 // liveConfig returns the clients of the cluster.
-func liveConfig(ctx context.Context, w process, cluster *clusterFlags, ofHost *hostOptions) (*livecluster.Config, error) {
-	host, err := ofHost.host()
+func liveConfig(ctx context.Context, w cli.Process, cluster *cli.ClusterFlags, ofHost *cli.HostFlags) (*livecluster.Config, error) {
+	host, err := ofHost.Host()
 	if err != nil {
 		return nil, err
 	}
-	config, err := cluster.boundConfig(ctx, w)
+	config, err := cluster.BoundConfig(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func liveConfig(ctx context.Context, w process, cluster *clusterFlags, ofHost *h
 		Reader: &livecluster.Reader{Client: client, Warn: func(text string) {
 			if !warned[text] {
 				warned[text] = true
-				fmt.Fprintln(w.stderr, "warning:", text)
+				fmt.Fprintln(w.Stderr, "warning:", text)
 			}
 		}},
 		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), Host: host, Kubernetes: typed,
@@ -54,21 +55,21 @@ func liveConfig(ctx context.Context, w process, cluster *clusterFlags, ofHost *h
 
 // parentOptions name one parent of a cluster.
 type parentOptions struct {
-	cluster   clusterFlags
+	cluster   cli.ClusterFlags
 	namespace string
 	timeout   time.Duration
-	host      hostOptions
+	host      cli.HostFlags
 }
 
 func newParentOptions() parentOptions {
-	return parentOptions{cluster: defaultClusterFlags(), timeout: time.Minute, host: newHostOptions()}
+	return parentOptions{cluster: cli.DefaultClusterFlags(), timeout: time.Minute, host: cli.NewHostFlags()}
 }
 
 func (o *parentOptions) addTo(c *cobra.Command) {
 	f := c.Flags()
-	o.host.addTo(c)
+	o.host.AddTo(c)
 	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the parent (default that of the kubeconfig's context)")
-	o.cluster.addTo(f)
+	o.cluster.AddTo(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")
 }
 
@@ -80,7 +81,7 @@ type liveParent struct {
 }
 
 // find reads the parent that KIND/NAME, or KIND and NAME, name.
-func (o *parentOptions) find(ctx context.Context, w process, args []string) (*liveParent, error) {
+func (o *parentOptions) find(ctx context.Context, w cli.Process, args []string) (*liveParent, error) {
 	kind, name, err := kindAndName(args)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (o *parentOptions) find(ctx context.Context, w process, args []string) (*li
 	namespace := ""
 	if p.resource.Namespaced {
 		if namespace = o.namespace; namespace == "" {
-			namespace = o.cluster.namespace(w)
+			namespace = o.cluster.Namespace(w)
 		}
 	}
 	if p.object, err = config.Reader.Get(ctx, p.resource, namespace, name); err != nil {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestParentRefuses gives capture and explain what they can't run with. What they do on a cluster is in test/integration/diff.
@@ -25,14 +27,14 @@ func TestParentRefuses(t *testing.T) {
 		for _, command := range []string{"capture", "explain"} {
 			t.Run(command+" "+name, func(t *testing.T) {
 				code, stdout, stderr := run(t, "", append([]string{command}, c.args...)...)
-				if code != exitCannot || stdout != "" || !strings.Contains(stderr, c.want) {
-					t.Errorf("exit code %d, want %d; no %q in: %s%s", code, exitCannot, c.want, stdout, stderr)
+				if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, c.want) {
+					t.Errorf("exit code %d, want %d; no %q in: %s%s", code, cli.ExitCannot, c.want, stdout, stderr)
 				}
 			})
 		}
 	}
 	code, _, stderr := run(t, "", "explain", "webapp/shop", "-o", "yaml")
-	if code != exitCannot || !strings.Contains(stderr, "-o yaml: there are text, json") {
+	if code != cli.ExitCannot || !strings.Contains(stderr, "-o yaml: there are text, json") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

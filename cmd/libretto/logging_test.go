@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
@@ -66,7 +67,7 @@ func TestLogger(t *testing.T) {
 func TestVersion(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		c := command(process{args: args, version: "v1", getenv: func(string) string { return "" }, stdout: &out, stderr: &out})
+		c := command(cli.Process{Args: args, Version: "v1", Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out})
 		err := c.ExecuteContext(t.Context())
 		return out.String(), err
 	}
@@ -78,7 +79,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("--version prints %q (%v), want %q", flag, err, text)
 	}
 	object, err := run("version", "-o", "json")
-	var built build
+	var built cli.Build
 	if err := json.Unmarshal([]byte(object), &built); err != nil || built.Version != "v1" || built.Platform == "" || built.GoVersion == "" {
 		t.Errorf("-o json prints %q (%v)", object, err)
 	}

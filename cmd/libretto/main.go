@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -29,12 +30,12 @@ func main() {
 	defer stop()
 	context.AfterFunc(ctx, stop)   // A second signal kills the process.
 	klog.SetLogger(logr.Discard()) // Commands without a cluster print no lines of client-go; serve sets its own.
-	w := process{
-		args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, version: version, getenv: os.Getenv,
-		stdin: os.Stdin, stdout: os.Stdout, stderr: printable.Writer(os.Stderr),
-		stderrIsTerminal: func() bool { return isTerminal(os.Stderr) },
+	w := cli.Process{
+		Args: arguments(os.Args), IsPlugin: programName(os.Args[0]) == pluginName, Version: version, Getenv: os.Getenv,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: printable.Writer(os.Stderr),
+		StderrIsTerminal: func() bool { return cli.IsTerminal(os.Stderr) },
 	}
-	os.Exit(execute(ctx, w, command(w)))
+	os.Exit(cli.Execute(ctx, w, command(w)))
 }
 
 // The names of the program that make it do something else.
@@ -60,8 +61,8 @@ func arguments(line []string) []string {
 }
 
 // command returns the root command.
-func command(w process) *cobra.Command {
-	return newRoot(w,
+func command(w cli.Process) *cobra.Command {
+	return cli.NewRoot(w,
 		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), diffCommand(w), explainCommand(w), captureCommand(w),
 		rolloutCommand(w), rollbackCommand(w), historyCommand(w), revisionCommand(w), bundleCommand(w), typesCommand(w), versionCommand(w),
 	)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestMessages has the messages in docs/design/messages.md that are about files and flags.
@@ -74,8 +76,8 @@ func TestMessages(t *testing.T) {
 				args = append(args, folder)
 			}
 			var out bytes.Buffer
-			w := process{args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &out}
-			execute(t.Context(), w, command(w))
+			w := cli.Process{Args: args, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out}
+			cli.Execute(t.Context(), w, command(w))
 			if got := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), ""); !strings.Contains(got, c.want) {
 				t.Errorf("output\n%s, want one with\n%s", got, c.want)
 			}

@@ -14,6 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines/failover"
@@ -59,7 +60,7 @@ func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
 // ownMetrics registers all metrics of a host but those of libraries, and makes those of a definition exist that do so from its start.
 func ownMetrics() *recordingRegisterer {
 	registry := &recordingRegisterer{Registry: prometheus.NewRegistry()}
-	registerBuildInfo(registry, build{})
+	registerBuildInfo(registry, cli.Build{})
 	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
 	parent.NewMetrics(registry).Begin("CompositeController hello")
 	parent.RegisterAnswerCacheMetrics(registry, lru.New(1))

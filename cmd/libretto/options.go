@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
 // options are the flags of serve. They have the names that Kubernetes components use.
 type options struct {
-	cluster  clusterFlags
+	cluster  cli.ClusterFlags
 	listen   addresses
 	election election
 	events   parent.EventLimits
@@ -60,20 +61,20 @@ type scriptOptions struct {
 
 func defaultOptions() *options {
 	return &options{
-		cluster: defaultClusterFlags(), listen: addresses{metrics: ":9999", probes: ":8081", profiling: "0"},
+		cluster: cli.DefaultClusterFlags(), listen: addresses{metrics: ":9999", probes: ":8081", profiling: "0"},
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
 		responseCache: mebibytes(parent.DefaultAnswerCacheBytes), syncResponses: mebibytes(parent.DefaultPassAnswerBytes),
 		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute,
 		scripts:       scriptOptions{preview: true, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
-		applyStrategy: defaultApplyStrategy, fieldManager: "libretto",
+		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto",
 		election: election{name: "metacontroller"},
 	}
 }
 
 func (o *options) addTo(f *pflag.FlagSet) {
-	o.cluster.addKubeconfig(f)
-	o.cluster.addLimits(f)
+	o.cluster.AddKubeconfig(f)
+	o.cluster.AddLimits(f)
 	f.StringVar(&o.listen.metrics, "metrics-bind-address", o.listen.metrics, "where /metrics is served; 0 means nowhere")
 	f.StringVar(&o.listen.probes, "health-probe-bind-address", o.listen.probes, "where /healthz and /readyz are served; 0 means nowhere")
 	f.StringVar(&o.listen.profiling, "profiling-bind-address", o.listen.profiling, "where /debug/pprof is served, to whoever can connect; 0 means nowhere")
@@ -111,7 +112,7 @@ const verbosityUsage = "how much is logged, each with what is before: 0 starts, 
 func (o *options) check() error {
 	for name, value := range map[string]int64{
 		"workers": int64(o.workers), "concurrent-writes": int64(o.concurrentWrites), "concurrent-calls": int64(o.concurrentCalls),
-		"discovery-interval": int64(o.discoveryInterval), "kube-api-burst": int64(o.cluster.burst), "events-burst": int64(o.events.Burst),
+		"discovery-interval": int64(o.discoveryInterval), "kube-api-burst": int64(o.cluster.Burst), "events-burst": int64(o.events.Burst),
 	} {
 		if value <= 0 {
 			return fmt.Errorf("--%s must be more than 0", name)
@@ -123,7 +124,7 @@ func (o *options) check() error {
 	if _, err := labels.Parse(o.targetSelector); err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
-	if _, err := strategyOf(o.applyStrategy); err != nil {
+	if _, err := cli.StrategyOf(o.applyStrategy); err != nil {
 		return err
 	}
 	if err := o.scripts.isolation.check(); err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestProgramNames checks what the names of a plug-in stand for.
@@ -26,7 +28,7 @@ func TestProgramNames(t *testing.T) {
 func TestPluginUsage(t *testing.T) {
 	help := func(isPlugin bool, args ...string) string {
 		var out bytes.Buffer
-		w := process{args: append(args, "--help"), isPlugin: isPlugin, getenv: func(string) string { return "" }, stdout: &out, stderr: &out}
+		w := cli.Process{Args: append(args, "--help"), IsPlugin: isPlugin, Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out}
 		if err := command(w).ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +79,7 @@ func TestCompletion(t *testing.T) {
 
 // TestFormatsComplete checks that no command has -o or --output without completion.
 func TestFormatsComplete(t *testing.T) {
-	for _, c := range allCommands(command(process{getenv: func(string) string { return "" }})) {
+	for _, c := range cli.AllCommands(command(cli.Process{Getenv: func(string) string { return "" }})) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			complete, found := c.GetFlagCompletionFunc(f.Name)
 			if f.Name != "output" {

@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-func rolloutPromoteCommand(w process) *cobra.Command {
+func rolloutPromoteCommand(w cli.Process) *cobra.Command {
 	o := newWriteOptions()
 	full := false
 	c := &cobra.Command{
@@ -36,7 +37,7 @@ which counts for the present step and no other one.
 	return finishRequest(c, w, o)
 }
 
-func rolloutAbortCommand(w process) *cobra.Command {
+func rolloutAbortCommand(w cli.Process) *cobra.Command {
 	o := newWriteOptions()
 	return finishRequest(&cobra.Command{
 		Use:   "abort NAME",
@@ -57,15 +58,15 @@ which counts for the present step and no other one.
 }
 
 // request asks for an action in the present step.
-func request(ctx context.Context, w process, o *writeOptions, argument, action string) error {
+func request(ctx context.Context, w cli.Process, o *writeOptions, argument, action string) error {
 	return o.write(ctx, w, argument, func(ctx context.Context, t target) (*livedefinition.Change, error) {
 		return t.Write(ctx, t.definition, t.dryRun, livedefinition.Request(t.definition, action))
 	})
 }
 
-func finishRequest(c *cobra.Command, w process, o *writeOptions) *cobra.Command {
-	c.Args, c.ValidArgsFunction = exactly(1, 1, "one definition"), o.complete(w)
+func finishRequest(c *cobra.Command, w cli.Process, o *writeOptions) *cobra.Command {
+	c.Args, c.ValidArgsFunction = cli.Exactly(1, 1, "one definition"), o.complete(w)
 	o.addTo(c)
-	finish(c, writes("no edit is rolled out in steps, or it has gone on meanwhile"))
+	cli.Finish(c, writes("no edit is rolled out in steps, or it has gone on meanwhile"))
 	return c
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/cli.md")
@@ -36,13 +38,13 @@ func TestReference(t *testing.T) {
 // reference returns the reference of all commands.
 func reference(t *testing.T) string {
 	t.Helper()
-	root := command(process{getenv: func(string) string { return "" }})
+	root := command(cli.Process{Getenv: func(string) string { return "" }})
 	var text strings.Builder
 	text.WriteString("# Commands\n\n`go test ./cmd/libretto -run TestReference -update` writes this file from the commands.\n\n" +
 		"## Exit codes, streams and colour\n\n" +
 		"Colour is for a standard output that is a terminal, and off if `NO_COLOR` is set or `TERM` is `dumb`.\n\n| |")
 	var commands []*cobra.Command
-	for _, c := range allCommands(root) {
+	for _, c := range cli.AllCommands(root) {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue
 		}
@@ -50,7 +52,7 @@ func reference(t *testing.T) string {
 		fmt.Fprintf(&text, " %s |", nameOf(c))
 	}
 	text.WriteString("\n|" + strings.Repeat(" --- |", len(commands)+1) + "\n")
-	for _, key := range conductKeys {
+	for _, key := range cli.ConductKeys {
 		fmt.Fprintf(&text, "| %s |", key)
 		for _, c := range commands {
 			value, described := c.Annotations[key]

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
@@ -33,7 +34,7 @@ var renderHooks = []string{
 }
 
 type renderOptions struct {
-	manifests    manifestFlags
+	manifests    cli.ManifestFlags
 	output       string
 	parent       string
 	hook         string
@@ -44,11 +45,11 @@ type renderOptions struct {
 	answers      []string
 	showSecrets  bool
 	timeout      time.Duration
-	host         hostOptions
+	host         cli.HostFlags
 }
 
-func renderCommand(w process) *cobra.Command {
-	o := &renderOptions{output: "yaml", steps: 1, ready: "all", timeout: time.Minute, host: newHostOptions()}
+func renderCommand(w cli.Process) *cobra.Command {
+	o := &renderOptions{output: "yaml", steps: 1, ready: "all", timeout: time.Minute, host: cli.NewHostFlags()}
 	c := &cobra.Command{
 		Use:   "render -f FILE|DIRECTORY|-",
 		Short: "Show what a host would do for the parents in files, without a cluster",
@@ -70,26 +71,26 @@ could not be run.`,
   libretto render -f app/ -o request | curl -d @- http://localhost:8080/sync`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.untilSettled && c.Flags().Changed("steps") {
-				return cannot(errors.New("--steps and --until-settled: give one of them"))
+				return cli.Cannot(errors.New("--steps and --until-settled: give one of them"))
 			}
 			return runRender(c.Context(), w, o, args)
 		},
 	}
 	o.addTo(c.Flags())
-	o.host.addTo(c)
-	completeFlag(c, "output", renderFormats...)
-	completeFlag(c, "hook", renderHooks...)
-	completeFlag(c, "ready", "all", "none")
-	finish(c, conduct{
-		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",
-		stdin: "manifests, with -f -", stdout: "the children, or what -o says", stderr: "status, events, lines of hooks, the next sync; errors",
-		colour: "-o diff",
+	o.host.AddTo(c)
+	cli.CompleteFlag(c, "output", renderFormats...)
+	cli.CompleteFlag(c, "hook", renderHooks...)
+	cli.CompleteFlag(c, "ready", "all", "none")
+	cli.Finish(c, cli.Conduct{
+		Success: "all passes went well", Problems: "a hook failed, a write was refused, or nothing settled", Cannot: "a file or a flag is wrong, or a script does not load",
+		Stdin: "manifests, with -f -", Stdout: "the children, or what -o says", Stderr: "status, events, lines of hooks, the next sync; errors",
+		Colour: "-o diff",
 	})
 	return c
 }
 
 func (o *renderOptions) addTo(f *pflag.FlagSet) {
-	o.manifests.addTo(f)
+	o.manifests.AddTo(f)
 	f.StringVarP(&o.output, "output", "o", o.output, "yaml (the children), diff (what the host does), request (the bodies that webhooks get), json, or test (a test file that passes, with --until-settled)")
 	f.StringVar(&o.parent, "parent", o.parent, "the parent to render, as KIND/NAMESPACE/NAME, KIND/NAME or NAME (default all among the files)")
 	f.StringVar(&o.hook, "hook", o.hook, "show requests and answers of one hook: "+strings.Join(renderHooks, ", ")+"; for finalize the parent is deleted, for tombstone the inputs are")
@@ -102,38 +103,38 @@ func (o *renderOptions) addTo(f *pflag.FlagSet) {
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")
 }
 
-// runRender renders, and returns an *exitError unless all is well.
-func runRender(ctx context.Context, w process, o *renderOptions, args []string) error {
+// runRender renders, and returns an *cli.ExitError unless all is well.
+func runRender(ctx context.Context, w cli.Process, o *renderOptions, args []string) error {
 	ready, err := readySelector(o.ready)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	options, err := o.options(w)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	options.Ready = ready.selects
-	files, err := o.manifests.options(args, w.stdin)
+	files, err := o.manifests.Options(args, w.Stdin)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	registry, stop, err := offlineEngines(w)
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	defer stop()
 	if options.Set, err = manifest.Load(ctx, files); err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	if err := options.Set.Err(); err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	options.Namespace, options.Engines = o.manifests.namespace, registry
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	options.Namespace, options.Engines = o.manifests.Namespace, registry
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	renderings, failed := render.Render(ctx, options)
 	if failed != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return cannot(errors.New("stopped before it was done"))
+		return cli.Cannot(errors.New("stopped before it was done"))
 	}
 	if options.Steps != 1 {
 		for _, name := range ready.unmatched() {
@@ -141,32 +142,32 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 		}
 	}
 	if err := o.write(ctx, w, files, options, renderings, failed); err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	var input *render.InputError
 	switch {
 	case failed != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return exitWith(exitProblems, fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, failed))
+		return cli.ExitWith(cli.ExitProblems, fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, failed))
 	case errors.As(failed, &input):
-		return cannot(failed)
+		return cli.Cannot(failed)
 	case o.output == "request" && errors.Is(failed, render.ErrNotCalled):
 		return nil
 	case failed != nil:
-		return exitWith(exitProblems, failed)
+		return cli.ExitWith(cli.ExitProblems, failed)
 	default:
 		return nil
 	}
 }
 
 // options returns the options without files and engines.
-func (o *renderOptions) options(w process) (render.Options, error) {
-	host, err := o.host.host()
+func (o *renderOptions) options(w cli.Process) (render.Options, error) {
+	host, err := o.host.Host()
 	if err != nil {
 		return render.Options{}, err
 	}
 	options := render.Options{
 		Parent: o.parent, Hook: o.hook, Steps: o.steps, Host: host, Now: time.Now().Truncate(time.Second),
-		Warn: func(text string) { fmt.Fprintln(w.stderr, "warning:", text) },
+		Warn: func(text string) { fmt.Fprintln(w.Stderr, "warning:", text) },
 	}
 	switch {
 	case !slices.Contains(renderFormats, o.output):
@@ -258,18 +259,18 @@ func readAnswers(given []string) (map[string]any, error) {
 
 // write writes the renderings and the report about them.
 func (o *renderOptions) write(
-	ctx context.Context, w process, files manifest.Options, options render.Options, renderings []*render.Rendering, failed error,
+	ctx context.Context, w cli.Process, files manifest.Options, options render.Options, renderings []*render.Rendering, failed error,
 ) error {
-	report := render.Output{Out: w.stderr, ShowSecrets: o.showSecrets}
+	report := render.Output{Out: w.Stderr, ShowSecrets: o.showSecrets}
 	if err := report.Report(renderings); err != nil {
 		return err
 	}
-	out := render.Output{Out: w.stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: w.isColoured()}
+	out := render.Output{Out: w.Stdout, ShowSecrets: o.showSecrets, Hook: o.hook, Colour: w.IsColoured()}
 	if o.output == "diff" {
 		return out.Diff(renderings)
 	}
-	if isTerminal(w.stdout) { // Programs get texts of others as they are, and people do not.
-		out.Out = printable.Writer(w.stdout)
+	if cli.IsTerminal(w.Stdout) { // Programs get texts of others as they are, and people do not.
+		out.Out = printable.Writer(w.Stdout)
 	}
 	switch o.output {
 	case "request":

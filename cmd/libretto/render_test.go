@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestRender runs the commands of each case, which are the lines of its comment that begin with $, in a folder with its files, and
@@ -92,7 +94,7 @@ func TestRenderHostile(t *testing.T) {
 		began := time.Now()
 		code, _, stderr := run(t, "", strings.Fields(command)...)
 		took := time.Since(began)
-		if code != exitProblems || !strings.Contains(stderr, "App default/a") {
+		if code != cli.ExitProblems || !strings.Contains(stderr, "App default/a") {
 			t.Errorf("%s: exit code %d, with %s", command, code, stderr)
 		}
 		if took > time.Minute {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
@@ -24,7 +25,7 @@ func (o *renderOptions) checkTest() error {
 		return errors.New("-o test: give --until-settled too: a case of a test goes on until nothing changes")
 	case o.hook != "":
 		return errors.New("-o test: leave out --hook: the file is about all that the definition does")
-	case o.manifests.scriptsDir != "":
+	case o.manifests.ScriptsDir != "":
 		return errors.New("-o test: leave out --scripts-dir: a test file can't name it")
 	default:
 		return nil
@@ -33,7 +34,7 @@ func (o *renderOptions) checkTest() error {
 
 // writeTest writes a test file with what was rendered, and says where it belongs. Each definition has a document.
 func (o *renderOptions) writeTest(
-	w process, files manifest.Options, options render.Options, renderings []*render.Rendering, load loadFunc,
+	w cli.Process, files manifest.Options, options render.Options, renderings []*render.Rendering, load loadFunc,
 ) error {
 	var documents []string
 	first, several := "", false
@@ -58,8 +59,8 @@ func (o *renderOptions) writeTest(
 		f := render.TestFile{
 			Definition: name, Several: several, Answers: options.Answers, Now: o.now, Ready: readyOfTest(o.ready, options, renderings[:end]),
 		}
-		if o.manifests.namespace != "default" {
-			f.Namespace = o.manifests.namespace
+		if o.manifests.Namespace != "default" {
+			f.Namespace = o.manifests.Namespace
 		}
 		if err := completeTest(&f, folder, files, options.Set, definition, load); err != nil {
 			return err
@@ -71,7 +72,7 @@ func (o *renderOptions) writeTest(
 		documents = append(documents, string(text))
 		renderings = renderings[end:]
 	}
-	_, err := fmt.Fprintf(w.stdout, "# A test that passes now: put it into %s with a name that ends in %s.\n%s",
+	_, err := fmt.Fprintf(w.Stdout, "# A test that passes now: put it into %s with a name that ends in %s.\n%s",
 		filepath.ToSlash(first), controllertest.FileSuffix, strings.Join(documents, "---\n"))
 	return err
 }

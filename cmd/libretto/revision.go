@@ -8,17 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
 type revisionOptions struct {
-	manifests manifestFlags
+	manifests cli.ManifestFlags
 	output    string
 }
 
-func revisionCommand(w process) *cobra.Command {
+func revisionCommand(w cli.Process) *cobra.Command {
 	o := &revisionOptions{output: "text"}
 	c := &cobra.Command{
 		Use:   "revision -f FILE|DIRECTORY|-",
@@ -35,14 +36,14 @@ Definitions are checked first, as by libretto check: what has errors never serve
   libretto revision -f controller.yaml -o json | jq -r '.[].revision'`,
 		RunE: func(c *cobra.Command, args []string) error { return runRevision(c.Context(), w, o, args) },
 	}
-	o.manifests.addTo(c.Flags())
+	o.manifests.AddTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
-	completeFlag(c, "output", textFormats...)
-	finish(c, conduct{
-		success: "the IDs were printed", problems: "check found an error; nothing is printed",
-		cannot: "a bad flag, an unreadable file, no definition", stdin: "with `-f -`",
-		stdout: "a line for each definition with scripts, KIND/NAME and 64 digits; or JSON",
-		stderr: "errors of check; definitions without scripts",
+	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.Finish(c, cli.Conduct{
+		Success: "the IDs were printed", Problems: "check found an error; nothing is printed",
+		Cannot: "a bad flag, an unreadable file, no definition", Stdin: "with `-f -`",
+		Stdout: "a line for each definition with scripts, KIND/NAME and 64 digits; or JSON",
+		Stderr: "errors of check; definitions without scripts",
 	})
 	return c
 }
@@ -55,23 +56,23 @@ type definitionRevision struct {
 }
 
 // runRevision prints the IDs of all definitions, or of none of them.
-func runRevision(ctx context.Context, w process, o *revisionOptions, args []string) error {
-	if err := isOneOf("-o", o.output, textFormats); err != nil {
-		return cannot(err)
+func runRevision(ctx context.Context, w cli.Process, o *revisionOptions, args []string) error {
+	if err := cli.OneOf("-o", o.output, cli.TextFormats); err != nil {
+		return cli.Cannot(err)
 	}
 	return checkFiles(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
 		if result.Count(check.Error) == 0 {
-			return cannot(o.write(w, set, registry))
+			return cli.Cannot(o.write(w, set, registry))
 		}
-		if err := result.Write(w.stderr, "text", false); err != nil {
-			return cannot(err)
+		if err := result.Write(w.Stderr, "text", false); err != nil {
+			return cli.Cannot(err)
 		}
-		return exitWith(exitProblems, nil)
+		return cli.ExitWith(cli.ExitProblems, nil)
 	})
 }
 
 // write prints the IDs.
-func (o *revisionOptions) write(w process, set *manifest.Set, registry *engines.Registry) error {
+func (o *revisionOptions) write(w cli.Process, set *manifest.Set, registry *engines.Registry) error {
 	all := []definitionRevision{}
 	for _, definition := range set.Definitions {
 		spec, err := check.Scripts(set, definition)
@@ -79,7 +80,7 @@ func (o *revisionOptions) write(w process, set *manifest.Set, registry *engines.
 			return fmt.Errorf("%s: %w", manifest.Name(definition), err)
 		}
 		if len(spec.Hooks) == 0 {
-			fmt.Fprintf(w.stderr, "%s: no hook is a script: what a server answers has no revision\n", manifest.Name(definition))
+			fmt.Fprintf(w.Stderr, "%s: no hook is a script: what a server answers has no revision\n", manifest.Name(definition))
 			continue
 		}
 		id, err := scripts.Identify(registry, spec, set.Contents)
@@ -89,10 +90,10 @@ func (o *revisionOptions) write(w process, set *manifest.Set, registry *engines.
 		all = append(all, definitionRevision{definition.GetKind(), definition.GetName(), id})
 	}
 	if o.output == "json" {
-		return writeJSON(w.stdout, all)
+		return cli.WriteJSON(w.Stdout, all)
 	}
 	for _, d := range all {
-		if _, err := fmt.Fprintf(w.stdout, "%s/%s %s\n", strings.ToLower(d.Kind), d.Name, d.Revision); err != nil {
+		if _, err := fmt.Fprintf(w.Stdout, "%s/%s %s\n", strings.ToLower(d.Kind), d.Name, d.Revision); err != nil {
 			return err
 		}
 	}

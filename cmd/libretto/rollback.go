@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
@@ -20,14 +21,14 @@ import (
 
 type rollbackOptions struct {
 	*writeOptions
-	host     hostOptions
+	host     cli.HostFlags
 	revision string
 	unpin    bool
 	yes      bool
 }
 
-func rollbackCommand(w process) *cobra.Command {
-	o := &rollbackOptions{writeOptions: newWriteOptions(), host: newHostOptions()}
+func rollbackCommand(w cli.Process) *cobra.Command {
+	o := &rollbackOptions{writeOptions: newWriteOptions(), host: cli.NewHostFlags()}
 	o.timeout = 10 * time.Minute
 	c := &cobra.Command{
 		Use:   "rollback NAME [--to-revision REVISION]",
@@ -51,32 +52,32 @@ tool that has the definition may take that back.
   libretto rollback hello --to-revision 3
   libretto rollback cc/hello --to-revision 1060ddcff4550b3b --dry-run=server
   libretto rollback hello --unpin`,
-		Args:              exactly(1, 1, "one definition"),
+		Args:              cli.Exactly(1, 1, "one definition"),
 		ValidArgsFunction: o.complete(w),
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.unpin && o.revision != "" {
-				return cannot(errors.New("--to-revision and --unpin exclude each other"))
+				return cli.Cannot(errors.New("--to-revision and --unpin exclude each other"))
 			}
-			o.hostNamespace = o.host.hostNamespace
+			o.hostNamespace = o.host.Namespace
 			return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
 				return o.change(ctx, w, t)
 			})
 		},
 	}
 	o.addTo(c)
-	o.host.addTo(c)
+	o.host.AddTo(c)
 	c.Flags().StringVar(&o.revision, "to-revision", "", "the number of an archived revision, or its ID: see libretto history")
 	c.Flags().BoolVar(&o.unpin, "unpin", false, "let the newest scripts serve again")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "write it whatever it would do to the parents, and if that can't be told")
 	promise := writes("no such revision is archived")
-	promise.problems = "nothing is written without `--yes`: it would do more than an edit may that nobody approves, or that can't be told"
-	promise.stdout = "what it would do to the parents, what was done, and what follows"
-	finish(c, promise)
+	promise.Problems = "nothing is written without `--yes`: it would do more than an edit may that nobody approves, or that can't be told"
+	promise.Stdout = "what it would do to the parents, what was done, and what follows"
+	cli.Finish(c, promise)
 	return c
 }
 
 // change pins a revision, or takes the pin away, unless that would do too much.
-func (o *rollbackOptions) change(ctx context.Context, w process, t target) (*livedefinition.Change, error) {
+func (o *rollbackOptions) change(ctx context.Context, w cli.Process, t target) (*livedefinition.Change, error) {
 	id, decide := "", livedefinition.Decide(livedefinition.Unpin)
 	if !o.unpin {
 		var err error
@@ -98,13 +99,13 @@ func (o *rollbackOptions) change(ctx context.Context, w process, t target) (*liv
 }
 
 // preview shows what a revision would do to the parents of a definition, or what the sources hold if id is empty. It returns the revision if
-// that takes --yes, and an *exitError if it is not given.
-func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinition.Definition, id string) (approved string, err error) {
+// that takes --yes, and an *cli.ExitError if it is not given.
+func (o *rollbackOptions) preview(ctx context.Context, w cli.Process, d *livedefinition.Definition, id string) (approved string, err error) {
 	r, verdict, err := o.report(ctx, w, d, id)
 	if ctx.Err() != nil {
 		return "", err
 	}
-	if errOut := diff.Text(w.stdout, []*diff.Report{r}, w.isColoured()); errOut != nil {
+	if errOut := diff.Text(w.Stdout, []*diff.Report{r}, w.IsColoured()); errOut != nil {
 		return "", errOut
 	}
 	why := verdict.Held
@@ -118,19 +119,19 @@ func (o *rollbackOptions) preview(ctx context.Context, w process, d *livedefinit
 		return "", nil
 	}
 	if why = printable.Line(why); o.yes {
-		_, err := fmt.Fprintf(w.stdout, "%s (--yes)\n", why)
+		_, err := fmt.Fprintf(w.Stdout, "%s (--yes)\n", why)
 		return cmp.Or(id, verdict.Revision), err
 	}
-	return "", exitWith(exitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why))
+	return "", cli.ExitWith(cli.ExitProblems, fmt.Errorf("nothing is written: %s\nif that is meant: --yes", why))
 }
 
 // report returns what a revision would do to the parents of a definition, and what a host would make of an edit that does.
 func (o *rollbackOptions) report(
-	ctx context.Context, w process, d *livedefinition.Definition, id string,
+	ctx context.Context, w cli.Process, d *livedefinition.Definition, id string,
 ) (r *diff.Report, verdict rollout.Verdict, err error) {
 	r = diff.New(d.String())
 	defer func() { r.Err = err }()
-	registry, stop, err := offlineEngines(w)
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
 		return r, verdict, err
 	}

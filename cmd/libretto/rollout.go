@@ -9,19 +9,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-func rolloutCommand(w process) *cobra.Command {
+func rolloutCommand(w cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollout",
 		Short: "Tell how far an edit of scripts has come, let it through, pause it",
 		Long:  "Tell how far an edit of the scripts of a definition has come, let it through, pause it.",
 		RunE: func(*cobra.Command, []string) error {
-			return cannot(errors.New("rollout: name what to do: status, approve, promote, abort, pause or resume"))
+			return cli.Cannot(errors.New("rollout: name what to do: status, approve, promote, abort, pause or resume"))
 		},
 	}
 	c.AddCommand(rolloutStatusCommand(w), rolloutApproveCommand(w), rolloutPauseCommand(w, true), rolloutPauseCommand(w, false))
@@ -33,7 +34,7 @@ type rolloutStatusOptions struct {
 	definitionOptions
 	watch            bool
 	output, revision string
-	manifests        manifestFlags
+	manifests        cli.ManifestFlags
 }
 
 // The exit codes of rollout status, beside those of all commands.
@@ -43,7 +44,7 @@ const (
 	exitTimeout
 )
 
-func rolloutStatusCommand(w process) *cobra.Command {
+func rolloutStatusCommand(w cli.Process) *cobra.Command {
 	o := &rolloutStatusOptions{definitionOptions: newDefinitionOptions(), output: "text"}
 	o.timeout = 0
 	c := &cobra.Command{
@@ -68,7 +69,7 @@ A gate of CI applies the files, then runs it with --watch, -f and --timeout.
 		Example: `  libretto rollout status hello
   libretto rollout status cc/hello -f controller/ --watch --timeout 30m
   libretto rollout status hello --revision 1060ddcff4550b3b --watch -o json`,
-		Args:              exactly(1, 1, "one definition"),
+		Args:              cli.Exactly(1, 1, "one definition"),
 		ValidArgsFunction: o.complete(w),
 		RunE:              func(c *cobra.Command, args []string) error { return runRolloutStatus(c.Context(), w, o, args[0]) },
 	}
@@ -76,34 +77,34 @@ A gate of CI applies the files, then runs it with --watch, -f and --timeout.
 	c.Flags().Lookup("timeout").Usage = "how long to wait with --watch; 0 means no limit"
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "tell each change, until the edit is complete, or goes no further")
 	c.Flags().StringVar(&o.revision, "revision", "", "the ID of the edit, in full or the first 16 digits")
-	o.manifests.addTo(c.Flags())
+	o.manifests.AddTo(c.Flags())
 	c.MarkFlagsMutuallyExclusive("revision", "filename")
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json; with --watch one document for each change")
-	completeFlag(c, "output", textFormats...)
-	finish(c, conduct{
-		success:  "the edit is complete; without `--watch` also if it is on its way or paused",
-		problems: "parents fail with it, the scripts do not load, the spec is not accepted, or a revision that is needed is not archived",
-		cannot:   "a flag or a file is wrong, there is no such definition, the cluster can't be read, or it can't be told which edit is meant",
-		others:   "3: it is held, or another revision is pinned; 4: it was rolled back; 5: `--timeout` is over",
-		stdin:    "with `-f -`", stdout: "the status, as -o says", stderr: "warnings; errors",
+	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.Finish(c, cli.Conduct{
+		Success:  "the edit is complete; without `--watch` also if it is on its way or paused",
+		Problems: "parents fail with it, the scripts do not load, the spec is not accepted, or a revision that is needed is not archived",
+		Cannot:   "a flag or a file is wrong, there is no such definition, the cluster can't be read, or it can't be told which edit is meant",
+		Others:   "3: it is held, or another revision is pinned; 4: it was rolled back; 5: `--timeout` is over",
+		Stdin:    "with `-f -`", Stdout: "the status, as -o says", Stderr: "warnings; errors",
 	})
 	return c
 }
 
-// runRolloutStatus prints the status, and returns an *exitError unless the edit is well.
-func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, argument string) error {
-	err := isOneOf("-o", o.output, textFormats)
+// runRolloutStatus prints the status, and returns an *cli.ExitError unless the edit is well.
+func runRolloutStatus(ctx context.Context, w cli.Process, o *rolloutStatusOptions, argument string) error {
+	err := cli.OneOf("-o", o.output, cli.TextFormats)
 	if o.revision != "" && err == nil {
 		o.revision, err = livedefinition.ParseID(o.revision)
 	}
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	ctx, cancel := withTimeout(ctx, o.timeout)
+	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	registry, stop, err := offlineEngines(w)
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	defer stop()
 	client, d, err := o.find(ctx, w, argument)
@@ -120,13 +121,13 @@ func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, a
 		last = d.RolloutStatus(wanted(d))
 		var text strings.Builder
 		if o.output == "json" {
-			err = writeJSON(&text, last)
+			err = cli.WriteJSON(&text, last)
 		} else {
 			err = last.Write(&text)
 		}
 		if err == nil && text.String() != told {
 			told = text.String()
-			_, err = io.WriteString(w.stdout, told)
+			_, err = io.WriteString(w.Stdout, told)
 		}
 		return !last.Ended(), err
 	}
@@ -139,38 +140,38 @@ func runRolloutStatus(ctx context.Context, w process, o *rolloutStatusOptions, a
 		return o.cannot(ctx, err)
 	}
 	if code := exitCodes[last.Phase]; code != 0 {
-		return exitWith(code, nil)
+		return cli.ExitWith(code, nil)
 	}
 	return nil
 }
 
 // cannot returns the error with its exit code: that of --timeout is one of its own.
 func (o *rolloutStatusOptions) cannot(ctx context.Context, err error) error {
-	var late *timeoutError
-	if err = causeOf(ctx, err); o.watch && errors.As(err, &late) {
-		return exitWith(exitTimeout, err)
+	var late *cli.TimeoutError
+	if err = cli.CauseOf(ctx, err); o.watch && errors.As(err, &late) {
+		return cli.ExitWith(exitTimeout, err)
 	}
-	return cannot(err)
+	return cli.Cannot(err)
 }
 
 // exitCodes are those of the phases in which something is wrong.
 var exitCodes = map[string]int{
-	livedefinition.PhaseFailing: exitProblems, livedefinition.PhaseNotReady: exitProblems,
-	livedefinition.PhaseRevisionUnavailable: exitProblems,
-	livedefinition.PhaseUnknown:             exitCannot, livedefinition.PhasePinned: exitHeld,
+	livedefinition.PhaseFailing: cli.ExitProblems, livedefinition.PhaseNotReady: cli.ExitProblems,
+	livedefinition.PhaseRevisionUnavailable: cli.ExitProblems,
+	livedefinition.PhaseUnknown:             cli.ExitCannot, livedefinition.PhasePinned: exitHeld,
 	string(v1alpha1.ScriptsHeld): exitHeld, string(v1alpha1.ScriptsRolledBack): exitTakenBack,
 }
 
 // wanted returns the edit that the status of a definition is about.
 func (o *rolloutStatusOptions) wanted(
-	ctx context.Context, w process, registry *engines.Registry, d *livedefinition.Definition,
+	ctx context.Context, w cli.Process, registry *engines.Registry, d *livedefinition.Definition,
 ) (func(*livedefinition.Definition) livedefinition.Wanted, error) {
-	files, err := o.manifests.options(nil, w.stdin)
-	if err != nil && !errors.Is(err, errNoFiles) {
+	files, err := o.manifests.Options(nil, w.Stdin)
+	if err != nil && !errors.Is(err, cli.ErrNoFiles) {
 		return nil, err
 	}
 	given := err == nil || len(files.Scripts) > 0
-	host := newHostOptions()
+	host := cli.NewHostFlags()
 	config, err := liveConfig(ctx, w, &o.cluster, &host)
 	if err != nil {
 		return nil, err
@@ -207,7 +208,7 @@ func (o *rolloutStatusOptions) wanted(
 	}, nil
 }
 
-func rolloutApproveCommand(w process) *cobra.Command {
+func rolloutApproveCommand(w cli.Process) *cobra.Command {
 	o, reason := newWriteOptions(), ""
 	c := &cobra.Command{
 		Use:   "approve NAME [REVISION]",
@@ -223,7 +224,7 @@ manifests/approval is applied, that takes the verb approve on the definition.
 ` + definitionArgument,
 		Example: `  libretto rollout approve hello
   libretto rollout approve cc/hello 1060ddcff4550b3b --reason "moves to StatefulSets, CHG-1234"`,
-		Args:              exactly(1, 2, "one definition, and a revision if you like"),
+		Args:              cli.Exactly(1, 2, "one definition, and a revision if you like"),
 		ValidArgsFunction: o.complete(w),
 		RunE: func(c *cobra.Command, args []string) error {
 			revision := ""
@@ -237,11 +238,11 @@ manifests/approval is applied, that takes the verb approve on the definition.
 	}
 	o.addTo(c)
 	c.Flags().StringVar(&reason, "reason", reason, "why, for the status and the event of the definition")
-	finish(c, writes("nothing is held, another edit is held meanwhile"))
+	cli.Finish(c, writes("nothing is held, another edit is held meanwhile"))
 	return c
 }
 
-func rolloutPauseCommand(w process, pause bool) *cobra.Command {
+func rolloutPauseCommand(w cli.Process, pause bool) *cobra.Command {
 	o := newWriteOptions()
 	c := &cobra.Command{
 		Use:   "pause NAME",
@@ -262,13 +263,13 @@ It takes spec.scriptRollout.paused away.
 ` + definitionArgument
 		c.Example = `  libretto rollout resume hello`
 	}
-	c.Args, c.ValidArgsFunction = exactly(1, 1, "one definition"), o.complete(w)
+	c.Args, c.ValidArgsFunction = cli.Exactly(1, 1, "one definition"), o.complete(w)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
 			return t.Write(ctx, t.definition, t.dryRun, livedefinition.Pause(pause))
 		})
 	}
 	o.addTo(c)
-	finish(c, writes("the API server refuses it"))
+	cli.Finish(c, writes("the API server refuses it"))
 	return c
 }

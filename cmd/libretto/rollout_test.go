@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // TestRolloutRefuses gives the commands about a definition what they can't run with. What they do on a cluster is in test/integration/diff.
@@ -36,8 +38,8 @@ func TestRolloutRefuses(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			code, stdout, stderr := run(t, "", strings.Fields(strings.ReplaceAll(line, "NONE", none))...)
-			if code != exitCannot || stdout != "" || !strings.Contains(stderr, want) {
-				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, exitCannot, want, stdout, stderr)
+			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, cli.ExitCannot, want, stdout, stderr)
 			}
 		})
 	}

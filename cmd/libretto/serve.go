@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -33,7 +34,7 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-func serveCommand(w process) *cobra.Command {
+func serveCommand(w cli.Process) *cobra.Command {
 	o := defaultOptions()
 	c := &cobra.Command{
 		Use:   "serve",
@@ -48,12 +49,12 @@ taken too. A binary that is called metacontroller serves without being told to.`
 	}
 	o.addTo(c.Flags())
 	o.addAliases(c.Flags())
-	completeFlag(c, "script-isolation", isolationProcess, isolationNone)
-	completeFlag(c, "script-trust", trustNamespace, trustShared)
-	completeFlag(c, "require-confinement", requirements...)
-	completeFlag(c, "apply-strategy", applyStrategies...)
-	completeFlag(c, "logging-format", "json", "console")
-	conduct{success: "it was told to stop", problems: "it can't start, or lost its lease", stderr: "the log"}.addTo(c)
+	cli.CompleteFlag(c, "script-isolation", isolationProcess, isolationNone)
+	cli.CompleteFlag(c, "script-trust", trustNamespace, trustShared)
+	cli.CompleteFlag(c, "require-confinement", requirements...)
+	cli.CompleteFlag(c, "apply-strategy", cli.ApplyStrategies...)
+	cli.CompleteFlag(c, "logging-format", "json", "console")
+	cli.Conduct{Success: "it was told to stop", Problems: "it can't start, or lost its lease", Stderr: "the log"}.AddTo(c)
 	c.SetUsageFunc(func(c *cobra.Command) error {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "Usage:\n  %s\n%s\n", c.UseLine(), usage(c.LocalFlags()))
 		return err
@@ -62,28 +63,28 @@ taken too. A binary that is called metacontroller serves without being told to.`
 }
 
 // serve wires the program and runs it until ctx ends.
-func serve(ctx context.Context, w process, o *options) error {
+func serve(ctx context.Context, w cli.Process, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(w.stderr, logFormat(o.log.format, w.stderrIsTerminal), o.log.verbosity)
+	log, err := newLogger(w.Stderr, logFormat(o.log.format, w.StderrIsTerminal), o.log.verbosity)
 	if err != nil {
 		return err
 	}
 	if err := logClientGo(log, o.log.verbosity); err != nil {
 		return err
 	}
-	if err := o.scripts.isolation.requireConfinement(w.version); err != nil {
+	if err := o.scripts.isolation.requireConfinement(w.Version); err != nil {
 		return err
 	}
-	restConfig, from, err := o.cluster.config(w)
+	restConfig, from, err := o.cluster.Config(w)
 	if err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerClientMetrics(registry)
-	registerBuildInfo(registry, w.build())
+	registerBuildInfo(registry, w.Build())
 
 	p := &probes{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,8 +96,8 @@ func serve(ctx context.Context, w process, o *options) error {
 	defer servers.wait()
 	defer cancel() // Before servers.wait, because the servers end with the context.
 	log.Info("libretto starts", append([]any{
-		"version", w.version, "server", restConfig.Host, "context", from.context, "kubeconfig", from.file,
-	}, limitMemory(w.getenv, o.scripts.isolation)...)...)
+		"version", w.Version, "server", restConfig.Host, "context", from.Context, "kubeconfig", from.File,
+	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
 	go returnMemory(ctx)
 	return lead(ctx, restConfig, o, log, countLeader(registry, func(ctx context.Context, config *rest.Config) error {
 		return hostDefinitions(ctx, config, w, o, log, registry, p)
@@ -108,7 +109,7 @@ const schemaTimeout = 10 * time.Second
 
 // hostDefinitions runs the controllers. Only the leader calls it.
 func hostDefinitions(
-	ctx context.Context, restConfig *rest.Config, w process, o *options, log logr.Logger, registry *prometheus.Registry, p *probes,
+	ctx context.Context, restConfig *rest.Config, w cli.Process, o *options, log logr.Logger, registry *prometheus.Registry, p *probes,
 ) error {
 	clients, err := newClients(restConfig, requestTimeout)
 	if err != nil {
@@ -116,8 +117,8 @@ func hostDefinitions(
 	}
 	answers := lru.New(o.responseCache.Value())
 	parent.RegisterAnswerCacheMetrics(registry, answers)
-	engineRegistry, stopEngines, err := o.scripts.isolation.engines(w.version, log, registry, engines.Config{
-		UserAgent: w.userAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
+	engineRegistry, stopEngines, err := o.scripts.isolation.engines(w.Version, log, registry, engines.Config{
+		UserAgent: w.UserAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
 	})
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func hostDefinitions(
 	if err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
-	strategy, err := strategyOf(o.applyStrategy)
+	strategy, err := cli.StrategyOf(o.applyStrategy)
 	if err != nil {
 		return err
 	}
@@ -183,9 +184,9 @@ func newDiscovery(clients *clients, o *options, log logr.Logger) (*discovery.Dis
 
 // newLibrary returns what loads scripts. Their tests have a webhook engine of their own, which is given canned responses.
 func newLibrary(
-	w process, clients *clients, resources *discovery.Discovery, registry *engines.Registry, o *options, log logr.Logger, metrics *scripts.Metrics,
+	w cli.Process, clients *clients, resources *discovery.Discovery, registry *engines.Registry, o *options, log logr.Logger, metrics *scripts.Metrics,
 ) (*scripts.Library, error) {
-	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: w.userAgent()}, webhook.Definition())
+	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: w.UserAgent()}, webhook.Definition())
 	return scripts.NewLibrary(scripts.Config{
 		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: o.scripts.directory,
 		Log: log.WithName("scripts"), Metrics: metrics,

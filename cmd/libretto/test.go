@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/testreport"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
@@ -45,7 +46,7 @@ type testOptions struct {
 	exploring   exploreOptions
 }
 
-func testCommand(w process) *cobra.Command {
+func testCommand(w cli.Process) *cobra.Command {
 	o := &testOptions{parallel: runtime.GOMAXPROCS(0), shuffle: "off", output: "text", timeout: 30 * time.Second, failOnEmpty: true}
 	c := &cobra.Command{
 		Use:   "test [FILE|DIRECTORY...]",
@@ -69,12 +70,12 @@ does not load, or there are no cases.`,
 		RunE: func(c *cobra.Command, args []string) error { return runTest(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
-	completeFlag(c, "output", testreport.Formats...)
-	finish(c, conduct{
-		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed, or less is covered than `--coverage-min` says",
-		cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
-		stdout: "results, then coverage", stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
-		colour: "`-o text`",
+	cli.CompleteFlag(c, "output", testreport.Formats...)
+	cli.Finish(c, cli.Conduct{
+		Success: "all cases passed or were skipped; `--watch` was ended", Problems: "a case failed, or less is covered than `--coverage-min` says",
+		Cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
+		Stdout: "results, then coverage", Stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
+		Colour: "`-o text`",
 	})
 	return c
 }
@@ -102,7 +103,7 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 
 // testRun is one use of the command.
 type testRun struct {
-	process
+	cli.Process
 	*testOptions
 	paths    []string
 	selects  *regexp.Regexp
@@ -115,37 +116,37 @@ type testRun struct {
 	slots chan struct{}
 }
 
-// runTest runs tests, and returns an *exitError unless all is well.
-func runTest(ctx context.Context, w process, o *testOptions, args []string) error {
-	t := &testRun{process: w, testOptions: o, paths: args}
+// runTest runs tests, and returns an *cli.ExitError unless all is well.
+func runTest(ctx context.Context, w cli.Process, o *testOptions, args []string) error {
+	t := &testRun{Process: w, testOptions: o, paths: args}
 	if len(args) == 0 {
 		t.paths = []string{"."}
 	}
 	if err := t.check(); err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
-	defer collectSeldom()()
-	registry, stop, err := offlineEngines(w)
+	defer cli.CollectSeldom()()
+	registry, stop, err := cli.OfflineEngines(w)
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	defer stop()
 	t.registry, t.slots = registry, make(chan struct{}, min(t.parallel, max(2, runtime.GOMAXPROCS(0))))
 	if t.watch {
-		return cannot(t.watchFiles(ctx))
+		return cli.Cannot(t.watchFiles(ctx))
 	}
 	found, err := t.find()
 	if err != nil {
-		return cannot(err)
+		return cli.Cannot(err)
 	}
 	summary, err := t.runFound(ctx, found)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return cannot(errors.New("stopped before all cases were run"))
+		return cli.Cannot(errors.New("stopped before all cases were run"))
 	case err != nil:
-		return cannot(err)
+		return cli.Cannot(err)
 	case summary.Total() == 0 && o.failOnEmpty:
-		return cannot(t.noCases(found))
+		return cli.Cannot(t.noCases(found))
 	}
 	if err := outcome(summary); err != nil || !o.coverage.isOn() {
 		return err
@@ -157,9 +158,9 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 func outcome(summary *suite.Summary) error {
 	switch {
 	case summary.Counts[controllertest.Errored] > 0:
-		return exitWith(exitCannot, nil)
+		return cli.ExitWith(cli.ExitCannot, nil)
 	case summary.Counts[controllertest.Failed] > 0:
-		return exitWith(exitProblems, nil)
+		return cli.ExitWith(cli.ExitProblems, nil)
 	default:
 		return nil
 	}
@@ -217,7 +218,7 @@ func (t *testRun) find() (*suite.Found, error) {
 		return nil, err
 	}
 	for _, file := range found.Skipped {
-		fmt.Fprintln(t.stderr, file)
+		fmt.Fprintln(t.Stderr, file)
 	}
 	return found, nil
 }
@@ -231,7 +232,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	}
 	defer func() { err = errors.Join(err, closeFile(err == nil)) }()
 	if t.seed != 0 {
-		fmt.Fprintf(t.stderr, "the order is that of --shuffle %d\n", t.seed)
+		fmt.Fprintf(t.Stderr, "the order is that of --shuffle %d\n", t.seed)
 	}
 	var all []controllertest.Result
 	var failed error // The first one: what can't be written once can't be written again.
@@ -240,8 +241,8 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
 		RunFunctions: t.runFunctions,
-		Warn:         func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
-		Updated:      func(file string) { fmt.Fprintln(t.stderr, "wrote", file) },
+		Warn:         func(text string) { fmt.Fprintln(t.Stderr, "warning:", text) },
+		Updated:      func(file string) { fmt.Fprintln(t.Stderr, "wrote", file) },
 		Report: func(result controllertest.Result) {
 			all = append(all, result)
 			for _, r := range reporters {
@@ -249,7 +250,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 			}
 		},
 	}
-	t.exploring.apply(&options, func(text string) { fmt.Fprintln(t.stderr, text) })
+	t.exploring.apply(&options, func(text string) { fmt.Fprintln(t.Stderr, text) })
 	summary, err = suite.Run(ctx, options)
 	if err != nil {
 		return summary, err
@@ -266,10 +267,10 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 			failed = cmp.Or(failed, r.Close(total))
 		}
 	}
-	out := t.stdout
+	out := t.Stdout
 	if t.output != "text" && t.outputFile == "" {
-		fmt.Fprintln(t.stderr, total)
-		out = t.stderr
+		fmt.Fprintln(t.Stderr, total)
+		out = t.Stderr
 	}
 	if t.covered != nil {
 		failed = errors.Join(failed, t.coverage.write(out, t.covered))
@@ -301,12 +302,12 @@ func slowest(all []controllertest.Result, n int) []controllertest.Result {
 // that looks like its results.
 func (t *testRun) reporters() (all []testreport.Reporter, closeFile func(complete bool) error, err error) {
 	lines := lineReader{}
-	options := testreport.Options{Colour: t.process.isColoured(), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
+	options := testreport.Options{Colour: t.Process.IsColoured(), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
 	if t.outputFile == "" {
-		r, err := testreport.New(t.output, t.stdout, options)
+		r, err := testreport.New(t.output, t.Stdout, options)
 		return []testreport.Reporter{r}, func(bool) error { return nil }, err
 	}
-	onTerminal, err := testreport.New("text", t.stdout, options)
+	onTerminal, err := testreport.New("text", t.Stdout, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -329,7 +330,7 @@ func (t *testRun) reporters() (all []testreport.Reporter, closeFile func(complet
 // rerun returns the command that runs one case.
 func (t *testRun) rerun(r controllertest.Result) string {
 	words := []string{"libretto", "test", r.File}
-	if t.isPlugin {
+	if t.IsPlugin {
 		words = slices.Insert(words, 0, "kubectl")
 	}
 	if r.Location.Line > 0 {

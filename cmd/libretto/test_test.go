@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -150,9 +151,9 @@ func TestTestWatch(t *testing.T) {
 	unpack(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watchedOutput{more: make(chan struct{}, 1)}
-	w := process{args: strings.Fields("test --watch -v --scripts-dir scripts one two three"), getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: out, stderr: out}
+	w := cli.Process{Args: strings.Fields("test --watch -v --scripts-dir scripts one two three"), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: out, Stderr: out}
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, w, command(w)) }()
+	go func() { ended <- cli.Execute(ctx, w, command(w)) }()
 	const end = "waiting for changes: Ctrl-C ends\n"
 	if got := out.waitFor(t, end); !strings.Contains(got, "passed one/a_test.yaml") || !strings.Contains(got, "passed two/b_test.yaml") {
 		t.Errorf("the first run prints %s", got)
@@ -251,9 +252,9 @@ func TestTestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	w := process{args: []string{"test", "one", "two", "--output-file", "report.xml", "-o", "junit"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	code := execute(ctx, w, command(w))
-	if code != exitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
+	w := cli.Process{Args: []string{"test", "one", "two", "--output-file", "report.xml", "-o", "junit"}, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	code := cli.Execute(ctx, w, command(w))
+	if code != cli.ExitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 	if _, err := os.Stat("report.xml"); err == nil {
@@ -268,7 +269,7 @@ func TestRerun(t *testing.T) {
 	explored := exploreOptions{explore: true, paths: 7, seed: 3}
 	for want, c := range map[string]testRun{
 		"libretto test" + word:         {testOptions: &testOptions{}},
-		"kubectl libretto test" + word: {testOptions: &testOptions{}, process: process{isPlugin: true}},
+		"kubectl libretto test" + word: {testOptions: &testOptions{}, Process: cli.Process{IsPlugin: true}},
 		"libretto test" + word + " --scripts-dir a/b --explore --explore-paths 7 --explore-seed 3": {
 			testOptions: &testOptions{scriptsDir: "a/b", exploring: explored},
 		},

@@ -26,7 +26,7 @@ func (t *testRun) watchFiles(ctx context.Context) error {
 		if err := w.run(ctx, pending); err == nil {
 			pending = nil
 		} else if ctx.Err() == nil {
-			fmt.Fprintln(t.stderr, "libretto:", err)
+			fmt.Fprintln(t.Stderr, "libretto:", err)
 		}
 		changed, err := watcher.Next(ctx)
 		switch {
@@ -66,14 +66,14 @@ func (w *testWatch) run(ctx context.Context, changed []string) error {
 		return nil
 	}
 	if changed != nil {
-		fmt.Fprintf(w.stdout, "\n%s changed\n", strings.Join(changed, ", "))
+		fmt.Fprintf(w.Stdout, "\n%s changed\n", strings.Join(changed, ", "))
 	}
 	summary, err := w.runFound(ctx, found)
 	if err != nil {
 		return err
 	}
 	if summary.Total() == 0 {
-		fmt.Fprintln(w.stderr, "libretto:", w.noCases(found))
+		fmt.Fprintln(w.Stderr, "libretto:", w.noCases(found))
 	}
 	for _, file := range found.Functions {
 		summary.Inputs[file] = treeOf(file, found.Directories)
@@ -84,7 +84,7 @@ func (w *testWatch) run(ctx context.Context, changed []string) error {
 			return err
 		}
 	}
-	fmt.Fprintln(w.stdout, "waiting for changes: Ctrl-C ends")
+	fmt.Fprintln(w.Stdout, "waiting for changes: Ctrl-C ends")
 	return nil
 }
 

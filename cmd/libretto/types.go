@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/typescript"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
@@ -27,7 +28,7 @@ type typesOptions struct {
 	schemas         string
 }
 
-func typesCommand(w process) *cobra.Command {
+func typesCommand(w cli.Process) *cobra.Command {
 	o := &typesOptions{directory: "."}
 	c := &cobra.Command{
 		Use:   "types [--crd FILE|DIRECTORY|-] [--schemas DIRECTORY]",
@@ -57,10 +58,10 @@ func typesCommand(w process) *cobra.Command {
 			return err
 		},
 	}
-	conduct{
-		success: "all files are there", problems: "a file can't be written, or was edited", stdin: "with `--crd -`",
-		stdout: "a line for each file", stderr: "resources without types",
-	}.addTo(c)
+	cli.Conduct{
+		Success: "all files are there", Problems: "a file can't be written, or was edited", Stdin: "with `--crd -`",
+		Stdout: "a line for each file", Stderr: "resources without types",
+	}.AddTo(c)
 	c.Flags().StringVar(&o.directory, "directory", o.directory, "where to write them: beside the scripts")
 	c.Flags().BoolVar(&o.force, "force", o.force, "write all files, whatever is there")
 	c.Flags().StringArrayVar(&o.crds, "crd", nil, "file or directory with CustomResourceDefinitions, and with definitions, to write resources.d.ts of; may be repeated")
@@ -70,7 +71,7 @@ func typesCommand(w process) *cobra.Command {
 }
 
 // writeTypes writes all files and returns a line for each.
-func writeTypes(ctx context.Context, w process, o *typesOptions) ([]string, error) {
+func writeTypes(ctx context.Context, w cli.Process, o *typesOptions) ([]string, error) {
 	resources := ""
 	if len(o.crds) > 0 {
 		var err error
@@ -78,12 +79,12 @@ func writeTypes(ctx context.Context, w process, o *typesOptions) ([]string, erro
 			return nil, err
 		}
 	}
-	lines, err := writeStamped(w.version, nil, filepath.Join(o.directory, "libretto.d.ts"), authoring.Declarations, o.force)
+	lines, err := writeStamped(w.Version, nil, filepath.Join(o.directory, "libretto.d.ts"), authoring.Declarations, o.force)
 	if err == nil {
-		lines, err = writeStamped(w.version, lines, filepath.Join(o.directory, "libretto-test.d.ts"), authoring.TestDeclarations, o.force)
+		lines, err = writeStamped(w.Version, lines, filepath.Join(o.directory, "libretto-test.d.ts"), authoring.TestDeclarations, o.force)
 	}
 	if err == nil && resources != "" {
-		lines, err = writeStamped(w.version, lines, filepath.Join(o.directory, "resources.d.ts"), resources, o.force)
+		lines, err = writeStamped(w.Version, lines, filepath.Join(o.directory, "resources.d.ts"), resources, o.force)
 	}
 	if err != nil {
 		return lines, err
@@ -126,7 +127,7 @@ func writeFile(path string, text []byte) error {
 }
 
 // declareResources returns the text of resources.d.ts, and reports what has no types.
-func declareResources(ctx context.Context, w process, o *typesOptions) (string, error) {
+func declareResources(ctx context.Context, w cli.Process, o *typesOptions) (string, error) {
 	set, err := o.load(ctx, w)
 	if err != nil {
 		return "", err
@@ -140,17 +141,17 @@ func declareResources(ctx context.Context, w process, o *typesOptions) (string, 
 		if !o.kubernetesTypes {
 			hint = ": npm install --save-dev kubernetes-types, and add --kubernetes-types"
 		}
-		fmt.Fprintf(w.stderr, "the fields of %s are not checked%s\n", strings.Join(declared.Untyped, ", "), hint)
+		fmt.Fprintf(w.Stderr, "the fields of %s are not checked%s\n", strings.Join(declared.Untyped, ", "), hint)
 	}
 	for _, resource := range declared.Unknown {
-		fmt.Fprintf(w.stderr, "the fields of %s are not checked: the CustomResourceDefinition is not among the files of --crd\n", resource)
+		fmt.Fprintf(w.Stderr, "the fields of %s are not checked: the CustomResourceDefinition is not among the files of --crd\n", resource)
 	}
 	return declared.Text, nil
 }
 
 // load loads the files of --crd.
-func (o *typesOptions) load(ctx context.Context, w process) (*manifest.Set, error) {
-	set, err := manifest.Load(ctx, manifest.Options{Filenames: o.crds, Stdin: w.stdin})
+func (o *typesOptions) load(ctx context.Context, w cli.Process) (*manifest.Set, error) {
+	set, err := manifest.Load(ctx, manifest.Options{Filenames: o.crds, Stdin: w.Stdin})
 	if err == nil {
 		err = set.Err()
 	}
@@ -161,7 +162,7 @@ func (o *typesOptions) load(ctx context.Context, w process) (*manifest.Set, erro
 }
 
 // writeSchemas writes the JSON schemas and returns a line for each.
-func writeSchemas(ctx context.Context, w process, o *typesOptions) ([]string, error) {
+func writeSchemas(ctx context.Context, w cli.Process, o *typesOptions) ([]string, error) {
 	files, err := jsonschema.All()
 	if err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func writeSchemas(ctx context.Context, w process, o *typesOptions) ([]string, er
 	}
 	var lines []string
 	for _, file := range files {
-		if lines, err = writeStamped(w.version, lines, filepath.Join(o.schemas, file.Name), string(file.Text), o.force); err != nil {
+		if lines, err = writeStamped(w.Version, lines, filepath.Join(o.schemas, file.Name), string(file.Text), o.force); err != nil {
 			return lines, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
@@ -48,7 +49,7 @@ func TestTypes(t *testing.T) {
 				args = append(args, "--force")
 			}
 			var out bytes.Buffer
-			err := command(process{args: args, stdout: &out, stderr: &out}).ExecuteContext(t.Context())
+			err := command(cli.Process{Args: args, Stdout: &out, Stderr: &out}).ExecuteContext(t.Context())
 			if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), "--force") {
 				t.Errorf("error %v, want one that names --force: %v", err, c.fails)
 			}

@@ -6,12 +6,14 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // versionFormats are the formats of the command version.
 var versionFormats = []string{"text", "json"}
 
-func versionCommand(w process) *cobra.Command {
+func versionCommand(w cli.Process) *cobra.Command {
 	output := versionFormats[0]
 	c := &cobra.Command{
 		Use:   "version",
@@ -19,16 +21,16 @@ func versionCommand(w process) *cobra.Command {
 		Args:  cobra.NoArgs,
 
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return printVersion(c.OutOrStdout(), w.build(), output) },
+		RunE:              func(c *cobra.Command, _ []string) error { return printVersion(c.OutOrStdout(), w.Build(), output) },
 	}
 	c.Flags().StringVarP(&output, "output", "o", output, "text or json")
-	completeFlag(c, "output", versionFormats...)
-	conduct{success: "always", cannot: "a flag is wrong", stdout: "the version"}.addTo(c)
+	cli.CompleteFlag(c, "output", versionFormats...)
+	cli.Conduct{Success: "always", Cannot: "a flag is wrong", Stdout: "the version"}.AddTo(c)
 	return c
 }
 
 // printVersion writes the version in a format.
-func printVersion(w io.Writer, b build, format string) error {
+func printVersion(w io.Writer, b cli.Build, format string) error {
 	switch format {
 	case "text":
 		_, err := fmt.Fprintln(w, b)
@@ -38,5 +40,5 @@ func printVersion(w io.Writer, b build, format string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(b)
 	}
-	return cannot(fmt.Errorf("-o %s: there are text and json", format))
+	return cli.Cannot(fmt.Errorf("-o %s: there are text and json", format))
 }

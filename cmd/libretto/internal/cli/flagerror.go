@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -18,10 +18,10 @@ var noNumber = regexp.MustCompile(`: strconv\.Parse(?:Int|Uint|Float): parsing "
 // noDuration matches what Go says about a value that is no duration.
 var noDuration = regexp.MustCompile(`: time: (?:missing unit in|unknown unit ".*" in|invalid) duration ".*"$`)
 
-// finish completes a command that can't be run with a wrong flag.
-func finish(c *cobra.Command, promise conduct) {
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
-	promise.addTo(c)
+// Finish completes a command that can't be run with a wrong flag.
+func Finish(c *cobra.Command, promise Conduct) {
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Cannot(explainFlag(c, err)) })
+	promise.AddTo(c)
 }
 
 // explainFlag returns the error of a flag with what to do: the flag that is like an unknown one, or the command that lists them.

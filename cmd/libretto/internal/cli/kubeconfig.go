@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -17,60 +17,60 @@ import (
 
 // configSource is where the configuration of the cluster is from, for the log.
 type configSource struct {
-	// context is the context of the kubeconfig, and file the file that has it. In a cluster there is no file.
-	context, file string
+	// Context is the context of the kubeconfig, and file the file that has it. In a cluster there is no file.
+	Context, File string
 }
 
 // inCluster is the context in the log of a process that uses the service account of its Pod.
 const inCluster = "in-cluster"
 
-// clusterFlags say which cluster is used, as whom, and how much.
-type clusterFlags struct {
+// ClusterFlags say which cluster is used, as whom, and how much.
+type ClusterFlags struct {
 	kubeconfig string
 	// context, asUser and asGroups are those of commands that read a cluster as kubectl does. serve has none.
 	context, asUser string
 	asGroups        []string
-	qps             float32
-	burst           int
+	Qps             float32
+	Burst           int
 }
 
-func defaultClusterFlags() clusterFlags { return clusterFlags{qps: 200, burst: 400} }
+func DefaultClusterFlags() ClusterFlags { return ClusterFlags{Qps: 200, Burst: 400} }
 
-// addTo adds the flags of commands that read a cluster as kubectl does.
-func (c *clusterFlags) addTo(f *pflag.FlagSet) {
-	c.addKubeconfig(f)
+// AddTo adds the flags of commands that read a cluster as kubectl does.
+func (c *ClusterFlags) AddTo(f *pflag.FlagSet) {
+	c.AddKubeconfig(f)
 	f.StringVar(&c.context, "context", "", "the context of the kubeconfig (default its current one)")
 	f.StringVar(&c.asUser, "as", "", "the user to act as, if you may impersonate; a service account is system:serviceaccount:NAMESPACE:NAME")
 	f.StringArrayVar(&c.asGroups, "as-group", nil, "a group to act as, with --as; may be repeated")
 }
 
-// addKubeconfig adds the flag that every command has that uses a cluster.
-func (c *clusterFlags) addKubeconfig(f *pflag.FlagSet) {
+// AddKubeconfig adds the flag that every command has that uses a cluster.
+func (c *ClusterFlags) AddKubeconfig(f *pflag.FlagSet) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
 }
 
-// addLimits adds the flags of commands that send many requests.
-func (c *clusterFlags) addLimits(f *pflag.FlagSet) {
-	f.Float32Var(&c.qps, "kube-api-qps", c.qps, "requests a second to the API server, on average; negative means no limit")
-	f.IntVar(&c.burst, "kube-api-burst", c.burst, "requests to the API server at once")
+// AddLimits adds the flags of commands that send many requests.
+func (c *ClusterFlags) AddLimits(f *pflag.FlagSet) {
+	f.Float32Var(&c.Qps, "kube-api-qps", c.Qps, "requests a second to the API server, on average; negative means no limit")
+	f.IntVar(&c.Burst, "kube-api-burst", c.Burst, "requests to the API server at once")
 }
 
-// config returns the configuration of the cluster: that of --kubeconfig, else the one that kubectl uses.
-func (c *clusterFlags) config(w process) (*rest.Config, configSource, error) {
-	config, from, err := loadConfig(c.kubeconfig, c.context, w.getenv)
+// Config returns the configuration of the cluster: that of --kubeconfig, else the one that kubectl uses.
+func (c *ClusterFlags) Config(w Process) (*rest.Config, configSource, error) {
+	config, from, err := loadConfig(c.kubeconfig, c.context, w.Getenv)
 	if err != nil {
 		return nil, from, err
 	}
-	config.QPS, config.Burst, config.UserAgent = c.qps, c.burst, w.userAgent()
+	config.QPS, config.Burst, config.UserAgent = c.Qps, c.Burst, w.UserAgent()
 	if c.asUser != "" || len(c.asGroups) > 0 { // Otherwise the kubeconfig may say whom to impersonate.
 		config.Impersonate = rest.ImpersonationConfig{UserName: c.asUser, Groups: c.asGroups}
 	}
 	return config, from, nil
 }
 
-// namespace returns the namespace of the kubeconfig's context.
-func (c *clusterFlags) namespace(w process) string {
-	rules, _ := loadingRules(c.kubeconfig, w.getenv)
+// Namespace returns the namespace of the kubeconfig's context.
+func (c *ClusterFlags) Namespace(w Process) string {
+	rules, _ := loadingRules(c.kubeconfig, w.Getenv)
 	if loaded, err := rules.Load(); err == nil {
 		if context := loaded.Contexts[cmp.Or(c.context, loaded.CurrentContext)]; context != nil && context.Namespace != "" {
 			return context.Namespace
@@ -100,9 +100,9 @@ func loadConfig(flag, context string, getenv func(string) string) (*rest.Config,
 	case err != nil:
 		return nil, configSource{}, fmt.Errorf("%s: %w", where, err)
 	}
-	from := configSource{context: cmp.Or(context, loaded.CurrentContext)}
-	if used := loaded.Contexts[from.context]; used != nil {
-		from.file = used.LocationOfOrigin
+	from := configSource{Context: cmp.Or(context, loaded.CurrentContext)}
+	if used := loaded.Contexts[from.Context]; used != nil {
+		from.File = used.LocationOfOrigin
 	}
 	return config, from, nil
 }
@@ -133,5 +133,5 @@ func podConfig(where string) (*rest.Config, configSource, error) {
 	case err != nil:
 		return nil, configSource{}, fmt.Errorf("the cluster around this process: %w", err)
 	}
-	return config, configSource{context: inCluster}, nil
+	return config, configSource{Context: inCluster}, nil
 }

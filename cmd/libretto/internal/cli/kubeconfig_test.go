@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -60,7 +60,7 @@ func TestClusterConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := config.Host + " " + from.context + " " + filepath.Base(from.file); got != c.want {
+			if got := config.Host + " " + from.Context + " " + filepath.Base(from.File); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -86,8 +86,8 @@ func TestImpersonation(t *testing.T) {
 		"groups":     {"Both may be given.", "bob", []string{"admins"}, rest.ImpersonationConfig{UserName: "bob", Groups: []string{"admins"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			flags := clusterFlags{kubeconfig: kubeconfig, asUser: c.user, asGroups: c.groups}
-			config, _, err := flags.config(process{getenv: func(string) string { return "" }})
+			flags := ClusterFlags{kubeconfig: kubeconfig, asUser: c.user, asGroups: c.groups}
+			config, _, err := flags.Config(Process{Getenv: func(string) string { return "" }})
 			if err != nil {
 				t.Fatal(err)
 			}

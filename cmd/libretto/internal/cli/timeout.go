@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -11,27 +11,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// withTimeout bounds a command. Zero means no limit.
-func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+// WithTimeout bounds a command. Zero means no limit.
+func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
+	return context.WithTimeoutCause(ctx, timeout, &TimeoutError{timeout})
 }
 
-// timeoutError is that a command took too long.
-type timeoutError struct{ timeout time.Duration }
+// TimeoutError is that a command took too long.
+type TimeoutError struct{ timeout time.Duration }
 
 // Error returns the flag.
-func (e *timeoutError) Error() string {
+func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("it took longer than --timeout %s", e.timeout)
 }
 
 // errStopped is the error of a command that is interrupted. It has not done what it was to do.
 var errStopped = errors.New("it was interrupted")
 
-// causeOf returns why a command failed: that its context ended, or err.
-func causeOf(ctx context.Context, err error) error {
+// CauseOf returns why a command failed: that its context ended, or err.
+func CauseOf(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case err == nil || cause == nil:
 		return err
@@ -42,10 +42,10 @@ func causeOf(ctx context.Context, err error) error {
 	}
 }
 
-// boundConfig returns the configuration of the cluster for a command that ends: no request lasts longer than ctx, also those of discovery,
+// BoundConfig returns the configuration of the cluster for a command that ends: no request lasts longer than ctx, also those of discovery,
 // which take no context.
-func (c *clusterFlags) boundConfig(ctx context.Context, w process) (*rest.Config, error) {
-	config, _, err := c.config(w)
+func (c *ClusterFlags) BoundConfig(ctx context.Context, w Process) (*rest.Config, error) {
+	config, _, err := c.Config(w)
 	if err == nil {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundTransport{ctx, next} })
 	}

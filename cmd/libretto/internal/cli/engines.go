@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -18,8 +18,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// sandboxed starts all engines, with scripts in worker processes. stop must be called after the last hook call.
-func sandboxed(workers sandbox.Config, config engines.Config) (all *engines.Registry, stop func(), err error) {
+// SandboxedEngines starts all engines, with scripts in worker processes. stop must be called after the last hook call.
+func SandboxedEngines(workers sandbox.Config, config engines.Config) (all *engines.Registry, stop func(), err error) {
 	pool := sandbox.New(workers)
 	all, err = engines.NewRegistry(config, slices.Concat(pool.Definitions(standard.Scripts()), standard.Others())...)
 	if err != nil {
@@ -29,19 +29,19 @@ func sandboxed(workers sandbox.Config, config engines.Config) (all *engines.Regi
 	return all, pool.Close, nil
 }
 
-// offlineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
+// OfflineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
 // after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
 // can, and nothing is required.
-func offlineEngines(w process) (all *engines.Registry, stop func(), err error) {
-	return sandboxed(sandbox.Config{
-		Require: confine.RequireNone, Command: workerCommand(w.version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
+func OfflineEngines(w Process) (all *engines.Registry, stop func(), err error) {
+	return SandboxedEngines(sandbox.Config{
+		Require: confine.RequireNone, Command: WorkerCommand(w.Version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
 		MaxWait: 24 * time.Hour, // There is nothing else to do, and --timeout to end it.
 	}, engines.Config{})
 }
 
-// workerCommand returns the command of a script worker: the program libretto-worker beside this one, or
+// WorkerCommand returns the command of a script worker: the program libretto-worker beside this one, or
 // nil for this program if there is none.
-func workerCommand(version string) []string {
+func WorkerCommand(version string) []string {
 	own, err := os.Executable()
 	if err != nil {
 		return nil
@@ -60,9 +60,9 @@ func workerIn(directory, version string) []string {
 	return []string{path, worker.Argument, version}
 }
 
-// collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a
+// CollectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a
 // check went into it. It returns a function that undoes this.
-func collectSeldom() func() {
+func CollectSeldom() func() {
 	const percent, limit = 400, 512 << 20
 	before, limitBefore := debug.SetGCPercent(percent), debug.SetMemoryLimit(limit)
 	return func() {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -8,29 +8,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newRoot returns the root command, with those below it.
-func newRoot(w process, commands ...*cobra.Command) *cobra.Command {
+// NewRoot returns the root command, with those below it.
+func NewRoot(w Process, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "libretto",
 		Short:         "Hosts Kubernetes controllers whose behaviour is a script",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       w.build().String(),
+		Version:       w.Build().String(),
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(explainFlag)
-	root.SetArgs(w.args)
-	root.SetOut(w.stdout)
-	root.SetErr(w.stderr)
+	root.SetArgs(w.Args)
+	root.SetOut(w.Stdout)
+	root.SetErr(w.Stderr)
 	root.AddCommand(commands...)
-	if w.isPlugin {
+	if w.IsPlugin {
 		showAsPlugin(root)
 	}
 	return root
 }
 
-// execute runs the command line, and returns the exit code.
-func execute(ctx context.Context, w process, root *cobra.Command) int {
+// Execute runs the command line, and returns the exit code.
+func Execute(ctx context.Context, w Process, root *cobra.Command) int {
 	return exitCode(w, explainUnknown(root, root.ExecuteContext(ctx)))
 }
 
@@ -43,18 +43,18 @@ func showAsPlugin(root *cobra.Command) {
 		names = append(names, regexp.QuoteMeta(c.Name()))
 	}
 	line := regexp.MustCompile(`\b` + root.Name() + ` (` + strings.Join(names, "|") + `)\b`)
-	for _, c := range allCommands(root) {
+	for _, c := range AllCommands(root) {
 		c.Example = line.ReplaceAllString(c.Example, root.DisplayName()+" $1")
 		c.Long = line.ReplaceAllString(c.Long, root.DisplayName()+" $1")
 	}
 }
 
-// allCommands returns the commands that do something: those below root that have no commands below them.
-func allCommands(root *cobra.Command) []*cobra.Command {
+// AllCommands returns the commands that do something: those below root that have no commands below them.
+func AllCommands(root *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() {
-			all = append(all, allCommands(c)...)
+			all = append(all, AllCommands(c)...)
 		} else {
 			all = append(all, c)
 		}

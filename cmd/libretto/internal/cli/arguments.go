@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -11,11 +11,11 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
-// exactly checks the number of arguments of a command.
-func exactly(least, most int, what string) cobra.PositionalArgs {
+// Exactly checks the number of arguments of a command.
+func Exactly(least, most int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return cannot(fmt.Errorf("%s: name %s", c.CommandPath(), what))
+			return Cannot(fmt.Errorf("%s: name %s", c.CommandPath(), what))
 		}
 		return nil
 	}

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// TextFormats are the formats of -o of commands that print text for people or JSON for programs.
+var TextFormats = []string{"text", "json"}
+
+// OneOf returns an error unless the value of a flag is one of a few.
+func OneOf(flag, value string, values []string) error {
+	if !slices.Contains(values, value) {
+		return fmt.Errorf("%s %s: there are %s", flag, value, strings.Join(values, ", "))
+	}
+	return nil
+}
+
+// WriteJSON writes a value as JSON for people and programs.
+func WriteJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

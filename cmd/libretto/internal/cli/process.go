@@ -1,0 +1,75 @@
+// Package cli is what the commands share: what they use of the process, how they end, and the flags that several have.
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+)
+
+// Process holds what commands use of the process. Only main reads the real one.
+type Process struct {
+	Args []string
+	// IsPlugin reports whether kubectl runs the program.
+	IsPlugin bool
+	// Version is the version of the program.
+	Version        string
+	Getenv         func(string) string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// StderrIsTerminal reports whether people read stderr. Nil means that it is no terminal.
+	StderrIsTerminal func() bool
+}
+
+// UserAgent returns what the process calls itself in requests.
+func (w Process) UserAgent() string {
+	return fmt.Sprintf("libretto/%s (%s/%s)", w.Version, runtime.GOOS, runtime.GOARCH)
+}
+
+// IsColoured reports whether standard output is a terminal whose user has not turned colour off.
+func (w Process) IsColoured() bool {
+	return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && IsTerminal(w.Stdout)
+}
+
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Build is what a program is, as JSON.
+type Build struct {
+	Version   string `json:"version"`
+	Commit    string `json:"commit,omitempty"`
+	Platform  string `json:"platform"`
+	GoVersion string `json:"goVersion"`
+}
+
+// Build returns what the program is.
+func (w Process) Build() Build {
+	return Build{Version: w.Version, Commit: commit(), Platform: runtime.GOOS + "/" + runtime.GOARCH, GoVersion: runtime.Version()}
+}
+
+// String returns what people read.
+func (b Build) String() string {
+	return fmt.Sprintf("libretto %s %s %s", b.Version, b.Platform, b.GoVersion)
+}
+
+// commit returns the commit that the program was built from, or "" if the build does not say.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}
