@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/libretto-k8s/libretto/cmd/libretto/internal/bundler"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/bundle"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
@@ -78,7 +78,7 @@ func (o *bundleOptions) write(ctx context.Context, w cli.Process, set *manifest.
 	var configMaps, definitions []*unstructured.Unstructured
 	written := map[string]bool{}
 	for _, definition := range set.Definitions {
-		b, err := bundler.Make(ctx, set, registry, definition, bundler.Options{
+		b, err := bundle.Make(ctx, set, registry, definition, bundle.Options{
 			NamePrefix: o.namePrefix, WithTests: o.withTests, Namespace: o.manifests.Namespace,
 		})
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explore"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test/explore"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
-	"github.com/libretto-k8s/libretto/cmd/libretto/internal/testreport"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
@@ -70,7 +70,7 @@ does not load, or there are no cases.`,
 		RunE: func(c *cobra.Command, args []string) error { return runTest(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
-	cli.CompleteFlag(c, "output", testreport.Formats...)
+	cli.CompleteFlag(c, "output", test.Formats...)
 	cli.Finish(c, cli.Conduct{
 		Success: "all cases passed or were skipped; `--watch` was ended", Problems: "a case failed, or less is covered than `--coverage-min` says",
 		Cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
@@ -89,7 +89,7 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.IntVar(&o.slowest, "slowest", o.slowest, "list that many of the slowest cases")
 	f.BoolVar(&o.update, "update", o.update, "write golden files in place of comparing them")
 	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
-	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(testreport.Formats, ", ")+" (annotations of a workflow)")
+	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(test.Formats, ", ")+" (annotations of a workflow)")
 	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
 	f.DurationVar(&o.timeout, "timeout", o.timeout,
 		"how long a case may take, without what scripts wait for a processor; with --explore ten times as long")
@@ -180,8 +180,8 @@ func (t *testRun) noCases(found *suite.Found) error {
 // check reads the flags.
 func (t *testRun) check() (err error) {
 	switch {
-	case !slices.Contains(testreport.Formats, t.output):
-		return fmt.Errorf("-o %s: there are %s", t.output, strings.Join(testreport.Formats, ", "))
+	case !slices.Contains(test.Formats, t.output):
+		return fmt.Errorf("-o %s: there are %s", t.output, strings.Join(test.Formats, ", "))
 	case t.watch && (t.output != "text" || t.outputFile != ""):
 		return errors.New("--watch has no end, and so no document: it is for -o text without --output-file")
 	case t.parallel < 1:
@@ -255,7 +255,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	if err != nil {
 		return summary, err
 	}
-	total := testreport.Summary{
+	total := test.Summary{
 		Counts: summary.Counts, NotRun: summary.NotRun, Seed: t.seed, Duration: time.Since(start), Slowest: slowest(all, t.slowest),
 	}
 	if t.collector != nil {
@@ -300,14 +300,14 @@ func slowest(all []controllertest.Result, n int) []controllertest.Result {
 
 // reporters returns those of -o and --output-file. closeFile is to be told whether the run is complete: if not, there is to be no file
 // that looks like its results.
-func (t *testRun) reporters() (all []testreport.Reporter, closeFile func(complete bool) error, err error) {
+func (t *testRun) reporters() (all []test.Reporter, closeFile func(complete bool) error, err error) {
 	lines := lineReader{}
-	options := testreport.Options{Colour: t.Process.IsColoured(), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
+	options := test.Options{Colour: t.Process.IsColoured(), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
 	if t.outputFile == "" {
-		r, err := testreport.New(t.output, t.Stdout, options)
-		return []testreport.Reporter{r}, func(bool) error { return nil }, err
+		r, err := test.New(t.output, t.Stdout, options)
+		return []test.Reporter{r}, func(bool) error { return nil }, err
 	}
-	onTerminal, err := testreport.New("text", t.Stdout, options)
+	onTerminal, err := test.New("text", t.Stdout, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -316,8 +316,8 @@ func (t *testRun) reporters() (all []testreport.Reporter, closeFile func(complet
 		return nil, nil, fmt.Errorf("--output-file: %w", err)
 	}
 	options.Colour = false
-	r, err := testreport.New(t.output, f, options)
-	return []testreport.Reporter{onTerminal, r}, func(complete bool) error {
+	r, err := test.New(t.output, f, options)
+	return []test.Reporter{onTerminal, r}, func(complete bool) error {
 		info, err := f.Stat()
 		err = errors.Join(err, f.Close())
 		if complete || err != nil || !info.Mode().IsRegular() {

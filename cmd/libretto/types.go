@@ -14,7 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
-	"github.com/libretto-k8s/libretto/cmd/libretto/internal/typescript"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/types"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
@@ -132,7 +132,7 @@ func declareResources(ctx context.Context, w cli.Process, o *typesOptions) (stri
 	if err != nil {
 		return "", err
 	}
-	declared, err := typescript.Declare(set, typescript.Options{KubernetesTypes: o.kubernetesTypes})
+	declared, err := types.Declare(set, types.Options{KubernetesTypes: o.kubernetesTypes})
 	if err != nil {
 		return "", err
 	}

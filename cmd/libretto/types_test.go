@@ -77,7 +77,7 @@ func filesIn(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// TestTypesOfResources checks the files that --crd adds. What they hold is tested in cmd/libretto/internal/typescript.
+// TestTypesOfResources checks the files that --crd adds. What they hold is tested in cmd/libretto/internal/types.
 func TestTypesOfResources(t *testing.T) {
 	examples, err := filepath.Abs(examples)
 	if err != nil {

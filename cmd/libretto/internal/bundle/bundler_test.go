@@ -1,4 +1,4 @@
-package bundler
+package bundle
 
 import (
 	"encoding/base64"

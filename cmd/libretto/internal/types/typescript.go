@@ -1,6 +1,6 @@
-// Package typescript writes the types of custom resources and of the hooks of definitions as a TypeScript declaration file. The types of
+// Package types writes the types of custom resources and of the hooks of definitions as a TypeScript declaration file. The types of
 // resources are made from the schemas of CustomResourceDefinitions.
-package typescript
+package types
 
 import (
 	"fmt"

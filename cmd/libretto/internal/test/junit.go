@@ -1,4 +1,4 @@
-package testreport
+package test
 
 import (
 	"encoding/xml"

@@ -1,5 +1,5 @@
-// Package testreport writes the results of tests for people and for programs.
-package testreport
+// Package test writes the results of tests for people and for programs.
+package test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package bundler makes bundles of definitions: what their hooks consist of as one immutable ConfigMap, named by the hash of its
+// Package bundle makes bundles of definitions: what their hooks consist of as one immutable ConfigMap, named by the hash of its
 // content, and the definition that names it.
-package bundler
+package bundle
 
 import (
 	"context"
