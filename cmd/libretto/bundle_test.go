@@ -10,43 +10,28 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 )
 
-// TestBundleTranscripts runs the commands of each case, as TestRender does.
-func TestBundleTranscripts(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "bundle", "*.txtar"))
-	if err != nil || len(files) < 3 {
-		t.Fatalf("%d cases: %v", len(files), err)
-	}
-	root, err := filepath.Abs(examples)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		path, err := filepath.Abs(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { testTranscript(t, path, root) })
-	}
-}
+// TestTranscripts runs the commands of each case.
+func TestTranscripts(t *testing.T) { program.Compare(t, "testdata/bundle/*.txtar", 3, examples) }
 
 // TestBundleAnswers checks for examples that what bundle prints has no errors, and that render answers the same with it.
 func TestBundleAnswers(t *testing.T) {
 	for _, name := range []string{"hello", "catset", "decorator", "map"} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(examples, name)
-			code, bundled, stderr := run(t, "", "bundle", "-f", folder)
+			code, bundled, stderr := program.Run(t, "", "bundle", "-f", folder)
 			if code != 0 {
 				t.Fatal(stderr)
 			}
-			if _, again, _ := run(t, "", "bundle", "-f", folder); again != bundled {
+			if _, again, _ := program.Run(t, "", "bundle", "-f", folder); again != bundled {
 				t.Errorf("the second time it is another one:\n%s", cmp.Diff(bundled, again))
 			}
 			if strings.Count(bundled, "immutable: true") != strings.Count(bundled, "kind: ConfigMap\n") || !strings.Contains(bundled, "immutable: true") {
 				t.Errorf("ConfigMaps that are not immutable, or none:\n%s", bundled)
 			}
-			if _, again, stderr := run(t, bundled, "bundle", "-f", "-"); again != bundled {
+			if _, again, stderr := program.Run(t, bundled, "bundle", "-f", "-"); again != bundled {
 				t.Errorf("a bundle of the bundle is another one: %s\n%s", stderr, cmp.Diff(bundled, again))
 			}
 			others := t.TempDir()
@@ -54,18 +39,18 @@ func TestBundleAnswers(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(others, "bundle.yaml"), []byte(bundled), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if code, stdout, stderr := run(t, "", "check", "-f", others); code != 0 {
+			if code, stdout, stderr := program.Run(t, "", "check", "-f", others); code != 0 {
 				t.Errorf("check: %s%s", stdout, stderr)
 			}
 			objects := folder
 			if parents := map[string]string{"catset": "catset.yaml", "decorator": "statefulset.yaml"}[name]; parents != "" {
 				objects = filepath.Join(folder, parents) // The kustomization has none.
 			}
-			code, want, stderr := run(t, "", "render", "-f", folder, "-f", objects, "--until-settled", "--now", "2026-01-01T00:00:00Z")
+			code, want, stderr := program.Run(t, "", "render", "-f", folder, "-f", objects, "--until-settled", "--now", "2026-01-01T00:00:00Z")
 			if code != 0 {
 				t.Fatal(stderr)
 			}
-			_, got, stderr := run(t, "", "render", "-f", others, "--until-settled", "--now", "2026-01-01T00:00:00Z")
+			_, got, stderr := program.Run(t, "", "render", "-f", others, "--until-settled", "--now", "2026-01-01T00:00:00Z")
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s\nrender (-files +bundle):\n%s", stderr, diff)
 			}
@@ -110,21 +95,21 @@ func TestBrokenBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpack(t, path)
+	clitest.Unpack(t, path)
 	if len(archive.Files) == 0 {
 		t.Fatal("no files")
 	}
-	code, bundled, stderr := run(t, "", "bundle", "-f", "app.yaml", "--scripts", "hooks/app=src")
+	code, bundled, stderr := program.Run(t, "", "bundle", "-f", "app.yaml", "--scripts", "hooks/app=src")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
 	broken := strings.Replace(bundled, "path: sync.js", "path: lib/none.js", 1)
-	code, stdout, _ := run(t, broken, "check", "-f", "-")
+	code, stdout, _ := program.Run(t, broken, "check", "-f", "-")
 	if code != cli.ExitProblems || !strings.Contains(stdout, `no file "lib/none.js" in the script sources: they have customize.cel,`) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	at := strings.Index(bundled, "H4sI") + 40
-	code, stdout, _ = run(t, bundled[:at]+"AAAAAAAA"+bundled[at+8:], "check", "-f", "-")
+	code, stdout, _ = program.Run(t, bundled[:at]+"AAAAAAAA"+bundled[at+8:], "check", "-f", "-")
 	if code != cli.ExitProblems || !strings.Contains(stdout, "bundle.tar.gz: flate: corrupt input") || !strings.Contains(stdout, "write it with libretto bundle") {
 		t.Errorf("of a damaged one, exit code %d: %s", code, stdout)
 	}

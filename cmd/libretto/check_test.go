@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,32 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
-	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
-	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
-	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// TestMain runs script workers and builds kustomizations: the commands start this binary for that.
-func TestMain(m *testing.M) {
-	kustomize.Main()
-	worker.Main(standard.Scripts)
-	os.Exit(m.Run())
-}
-
 const examples = "../../examples"
-
-// run runs a command line and returns its exit code and output.
-func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	w := cli.Process{
-		Args: args, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-	}
-	code = cli.Execute(t.Context(), w, command(w))
-	return code, out.String(), errs.String()
-}
 
 // brokenDefinition has a script with an error and an import that is not used.
 const brokenDefinition = `
@@ -109,7 +85,7 @@ func TestCheckCommand(t *testing.T) {
 		"a URL":             {args: []string{"-f", "https://example.com"}, code: 2, stderr: "libretto: https://example.com: nothing is fetched: download it, or pipe it into -f -\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := run(t, c.stdin, append([]string{"check"}, c.args...)...)
+			code, stdout, stderr := program.Run(t, c.stdin, append([]string{"check"}, c.args...)...)
 			if code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
@@ -125,7 +101,7 @@ func TestCheckCommand(t *testing.T) {
 
 // TestCheckJSON checks the format for programs.
 func TestCheckJSON(t *testing.T) {
-	code, stdout, _ := run(t, brokenDefinition, "check", "-f", "-", "-o", "json")
+	code, stdout, _ := program.Run(t, brokenDefinition, "check", "-f", "-", "-o", "json")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
@@ -162,7 +138,7 @@ func TestCheckExamples(t *testing.T) {
 			continue // It is a part of others.
 		}
 		t.Run(filepath.ToSlash(strings.TrimPrefix(folder, examples+string(filepath.Separator))), func(t *testing.T) {
-			if code, stdout, stderr := run(t, "", "check", "--strict", "-f", folder); code != 0 {
+			if code, stdout, stderr := program.Run(t, "", "check", "--strict", "-f", folder); code != 0 {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 		})
@@ -181,7 +157,7 @@ func TestCheckHostile(t *testing.T) {
 		script("memory", "1 }; for (const a = [];;) { a.push('x'.repeat(1e6) + a.length)") +
 		script("good", "{ attachments: [] }")
 	start := time.Now()
-	code, stdout, stderr := run(t, stdin, "check", "-f", "-", "-o", "json")
+	code, stdout, stderr := program.Run(t, stdin, "check", "-f", "-", "-o", "json")
 	if took := time.Since(start); took > 2*time.Minute {
 		t.Errorf("the check takes %s", took)
 	}
@@ -212,7 +188,7 @@ func TestScriptsFlag(t *testing.T) {
 	if err := os.WriteFile(script, []byte("export const sync = 1 +;\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, _ := run(t, "", "check", "-f", examples+"/hello", "--scripts", "default/hello-hooks="+directory)
+	code, stdout, _ := program.Run(t, "", "check", "-f", examples+"/hello", "--scripts", "default/hello-hooks="+directory)
 	if want := script + ":1:24: error: CompositeController hello: Unexpected \";\" [ScriptInvalid]\n"; code != 1 || !strings.HasPrefix(stdout, want) {
 		t.Errorf("exit code %d, output %s, want %s", code, stdout, want)
 	}

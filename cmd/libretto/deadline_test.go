@@ -53,7 +53,7 @@ func TestTimeout(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			code, stdout, stderr := run(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfig, "--timeout", "300ms")...)
+			code, stdout, stderr := program.Run(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfig, "--timeout", "300ms")...)
 			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, "it took longer than --timeout 300ms") {
 				t.Errorf("exit code %d, want %d: %s%s", code, cli.ExitCannot, stdout, stderr)
 			}

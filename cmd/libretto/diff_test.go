@@ -29,7 +29,7 @@ func TestDiffRefuses(t *testing.T) {
 		"scripts without a name": {[]string{"--scripts", "hooks=" + file}, "must be NAMESPACE/NAME=DIRECTORY"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := run(t, "", append([]string{"diff"}, c.args...)...)
+			code, stdout, stderr := program.Run(t, "", append([]string{"diff"}, c.args...)...)
 			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, c.want) {
 				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, cli.ExitCannot, c.want, stdout, stderr)
 			}

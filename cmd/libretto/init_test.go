@@ -25,7 +25,7 @@ func TestInit(t *testing.T) {
 
 func testInit(t *testing.T, variant, language string) {
 	t.Chdir(t.TempDir())
-	code, stdout, stderr := run(t, "", "init", variant, "--lang", language, "my-app")
+	code, stdout, stderr := program.Run(t, "", "init", variant, "--lang", language, "my-app")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -37,14 +37,14 @@ func testInit(t *testing.T, variant, language string) {
 		{"test", "my-app"},
 		{"test", "my-app", "--explore", "--explore-paths", "30"},
 	} {
-		if code, stdout, stderr := run(t, "", args...); code != 0 || stdout == "" {
+		if code, stdout, stderr := program.Run(t, "", args...); code != 0 || stdout == "" {
 			t.Errorf("libretto %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 		}
 	}
 	if language == "ts" {
 		checkTypes(t)
 	}
-	if code, _, stderr := run(t, "", "init", variant, "--lang", language, "my-app"); code != 2 || !strings.Contains(stderr, "my-app/README.md") {
+	if code, _, stderr := program.Run(t, "", "init", variant, "--lang", language, "my-app"); code != 2 || !strings.Contains(stderr, "my-app/README.md") {
 		t.Errorf("again: exit code %d: %s", code, stderr)
 	}
 }
@@ -70,7 +70,7 @@ func checkTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := run(t, "", "types", "--crd", "my-app", "--directory", "my-app"); code != 0 {
+	if code, _, stderr := program.Run(t, "", "types", "--crd", "my-app", "--directory", "my-app"); code != 0 {
 		t.Errorf("types: exit code %d: %s", code, stderr)
 	}
 	after, err := os.ReadFile("my-app/resources.d.ts")
@@ -103,7 +103,7 @@ func TestInitFindsFaults(t *testing.T) {
 	} {
 		t.Run(variant, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			if code, _, stderr := run(t, "", "init", variant, "--lang", "js", "--dir", "."); code != 0 {
+			if code, _, stderr := program.Run(t, "", "init", variant, "--lang", "js", "--dir", "."); code != 0 {
 				t.Fatal(stderr)
 			}
 			good, err := os.ReadFile(c.script)
@@ -117,7 +117,7 @@ func TestInitFindsFaults(t *testing.T) {
 				if err := os.WriteFile(c.script, []byte(strings.Replace(string(good), from, to, 1)), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if code, stdout, stderr := run(t, "", "test", "."); code != 1 {
+				if code, stdout, stderr := program.Run(t, "", "test", "."); code != 1 {
 					t.Errorf("%s: %q in place of %q is not found: exit code %d\n%s%s", c.script, to, from, code, stdout, stderr)
 				}
 			}
@@ -188,7 +188,7 @@ func TestInitOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			code, stdout, stderr := run(t, "", append([]string{"init"}, c.args...)...)
+			code, stdout, stderr := program.Run(t, "", append([]string{"init"}, c.args...)...)
 			if diff := cmp.Diff(c.stderr, stderr); diff != "" || code != c.code {
 				t.Fatalf("exit code %d, want %d; standard error (-want +got):\n%s", code, c.code, diff)
 			}
@@ -208,12 +208,12 @@ func TestInitKeepsFiles(t *testing.T) {
 	if err := os.WriteFile("sync.js", []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := run(t, "", "init", "composite", "--lang", "js", "--dir", ".")
+	code, _, stderr := program.Run(t, "", "init", "composite", "--lang", "js", "--dir", ".")
 	want := "libretto: sync.js: there already, nothing was written: choose another folder with --dir, or overwrite with --force\n"
 	if files, _ := filepath.Glob("*"); code != 2 || stderr != want || len(files) != 1 {
 		t.Errorf("exit code %d, %d files: %s", code, len(files), stderr)
 	}
-	if code, _, stderr := run(t, "", "init", "composite", "--lang", "js", "--dir", ".", "--force"); code != 0 {
+	if code, _, stderr := program.Run(t, "", "init", "composite", "--lang", "js", "--dir", ".", "--force"); code != 0 {
 		t.Errorf("--force: %s", stderr)
 	}
 	if text, err := os.ReadFile("sync.js"); err != nil || !strings.Contains(string(text), "export function sync") {

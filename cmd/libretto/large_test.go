@@ -81,7 +81,7 @@ func TestLargeTreesOffline(t *testing.T) {
 	timed := func(want int, args ...string) (stdout, stderr string) {
 		t.Helper()
 		began := time.Now()
-		code, stdout, stderr := run(t, "", args...)
+		code, stdout, stderr := program.Run(t, "", args...)
 		took := time.Since(began)
 		if t.Logf("libretto %s: %s", args[0], took.Round(time.Millisecond)); code != want {
 			t.Errorf("libretto %s: exit code %d, want %d\n%.2000s%.2000s", args[0], code, want, stdout, stderr)
@@ -131,7 +131,7 @@ func TestBundlesOfSeveralConfigMaps(t *testing.T) {
 	files["src/app/sync.jsonnet"] = "local n = 0" + imports + ";\nfunction(request) { attachments: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'n' + n } }] }\n"
 	files["pod.yaml"] = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: a, image: a}]}}\n"
 	writeFiles(t, ".", files)
-	code, bundled, stderr := run(t, "", "bundle", "-f", "definition.yaml", "--scripts-dir", "src")
+	code, bundled, stderr := program.Run(t, "", "bundle", "-f", "definition.yaml", "--scripts-dir", "src")
 	if n := strings.Count(bundled, "kind: ConfigMap\n"); code != 0 || n < 2 || n > 3 || strings.Count(bundled, "immutable: true") != n {
 		t.Errorf("exit code %d, %d ConfigMaps: %.1000s", code, n, stderr)
 	}
@@ -139,14 +139,14 @@ func TestBundlesOfSeveralConfigMaps(t *testing.T) {
 		t.Errorf("nothing is said about kubectl apply: %.1000s", stderr)
 	}
 	writeFiles(t, "bundled", map[string]string{"bundle.yaml": bundled})
-	if code, out, stderr := run(t, "", "render", "-f", "pod.yaml", "-f", "bundled"); code != 0 || !strings.Contains(out, "name: n2730672") {
+	if code, out, stderr := program.Run(t, "", "render", "-f", "pod.yaml", "-f", "bundled"); code != 0 || !strings.Contains(out, "name: n2730672") {
 		t.Errorf("render of the bundle: %d, %.2000s%.2000s", code, out, stderr)
 	}
 
 	noise := make([]byte, 2<<20)
 	random.Read(noise)
 	writeFiles(t, ".", map[string]string{"src/app/text0.txt": base64.StdEncoding.EncodeToString(noise)})
-	code, _, stderr = run(t, "", "bundle", "-f", "definition.yaml", "--scripts-dir", "src")
+	code, _, stderr = program.Run(t, "", "bundle", "-f", "definition.yaml", "--scripts-dir", "src")
 	if code != cli.ExitCannot || !strings.Contains(stderr, "text0.txt has 2056 KiB when it is packed, and a ConfigMap takes no more than 1024") {
 		t.Errorf("a file that fits into no ConfigMap: exit code %d, %.1000s", code, stderr)
 	}

@@ -26,14 +26,14 @@ func TestParentRefuses(t *testing.T) {
 	} {
 		for _, command := range []string{"capture", "explain"} {
 			t.Run(command+" "+name, func(t *testing.T) {
-				code, stdout, stderr := run(t, "", append([]string{command}, c.args...)...)
+				code, stdout, stderr := program.Run(t, "", append([]string{command}, c.args...)...)
 				if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, c.want) {
 					t.Errorf("exit code %d, want %d; no %q in: %s%s", code, cli.ExitCannot, c.want, stdout, stderr)
 				}
 			})
 		}
 	}
-	code, _, stderr := run(t, "", "explain", "webapp/shop", "-o", "yaml")
+	code, _, stderr := program.Run(t, "", "explain", "webapp/shop", "-o", "yaml")
 	if code != cli.ExitCannot || !strings.Contains(stderr, "-o yaml: there are text, json") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -67,7 +67,7 @@ func TestLogger(t *testing.T) {
 func TestVersion(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		c := command(cli.Process{Args: args, Version: "v1", Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out})
+		c := cli.NewRoot(cli.Process{Args: args, Version: "v1", Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out}, commands...)
 		err := c.ExecuteContext(t.Context())
 		return out.String(), err
 	}

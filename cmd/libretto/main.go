@@ -35,7 +35,7 @@ func main() {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: printable.Writer(os.Stderr),
 		StderrIsTerminal: func() bool { return cli.IsTerminal(os.Stderr) },
 	}
-	os.Exit(cli.Execute(ctx, w, command(w)))
+	os.Exit(cli.Execute(ctx, w, cli.NewRoot(w, commands...)))
 }
 
 // The names of the program that make it do something else.
@@ -60,10 +60,8 @@ func arguments(line []string) []string {
 	}
 }
 
-// command returns the root command.
-func command(w cli.Process) *cobra.Command {
-	return cli.NewRoot(w,
-		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), diffCommand(w), explainCommand(w), captureCommand(w),
-		rolloutCommand(w), rollbackCommand(w), historyCommand(w), revisionCommand(w), bundleCommand(w), typesCommand(w), versionCommand(w),
-	)
+// commands are all that there are.
+var commands = []func(cli.Process) *cobra.Command{
+	serveCommand, initCommand, checkCommand, renderCommand, testCommand, diffCommand, explainCommand, captureCommand,
+	rolloutCommand, rollbackCommand, historyCommand, revisionCommand, bundleCommand, typesCommand, versionCommand,
 }

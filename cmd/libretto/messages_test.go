@@ -77,7 +77,7 @@ func TestMessages(t *testing.T) {
 			}
 			var out bytes.Buffer
 			w := cli.Process{Args: args, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out}
-			cli.Execute(t.Context(), w, command(w))
+			program.Execute(t.Context(), w)
 			if got := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), ""); !strings.Contains(got, c.want) {
 				t.Errorf("output\n%s, want one with\n%s", got, c.want)
 			}

@@ -29,7 +29,7 @@ func TestPluginUsage(t *testing.T) {
 	help := func(isPlugin bool, args ...string) string {
 		var out bytes.Buffer
 		w := cli.Process{Args: append(args, "--help"), IsPlugin: isPlugin, Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out}
-		if err := command(w).ExecuteContext(t.Context()); err != nil {
+		if err := cli.NewRoot(w, commands...).ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -70,7 +70,7 @@ func TestCompletion(t *testing.T) {
 		"serve --require-confinement ": "all\nseccomp\nany\nnone\n:4\n",
 		"version ":                     ":4\n",
 	} {
-		_, stdout, _ := run(t, "", append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		_, stdout, _ := program.Run(t, "", append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		if diff := cmp.Diff(want, stdout); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
@@ -79,7 +79,7 @@ func TestCompletion(t *testing.T) {
 
 // TestFormatsComplete checks that no command has -o or --output without completion.
 func TestFormatsComplete(t *testing.T) {
-	for _, c := range cli.AllCommands(command(cli.Process{Getenv: func(string) string { return "" }})) {
+	for _, c := range cli.AllCommands(cli.NewRoot(cli.Process{Getenv: func(string) string { return "" }}, commands...)) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			complete, found := c.GetFlagCompletionFunc(f.Name)
 			if f.Name != "output" {

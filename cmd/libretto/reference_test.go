@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,15 +12,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/reference/cli.md")
+func TestMain(m *testing.M) { clitest.Main(m) }
+
+var program = clitest.Program(commands)
 
 // TestReference compares docs/reference/cli.md with the commands.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "cli.md")
 	want := reference(t)
-	if *update {
+	if *clitest.Update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +40,7 @@ func TestReference(t *testing.T) {
 // reference returns the reference of all commands.
 func reference(t *testing.T) string {
 	t.Helper()
-	root := command(cli.Process{Getenv: func(string) string { return "" }})
+	root := cli.NewRoot(cli.Process{Getenv: func(string) string { return "" }}, commands...)
 	var text strings.Builder
 	text.WriteString("# Commands\n\n`go test ./cmd/libretto -run TestReference -update` writes this file from the commands.\n\n" +
 		"## Exit codes, streams and colour\n\n" +

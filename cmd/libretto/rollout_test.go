@@ -37,7 +37,7 @@ func TestRolloutRefuses(t *testing.T) {
 		"history hello --kubeconfig NONE": "kubeconfig " + none,
 	} {
 		t.Run(line, func(t *testing.T) {
-			code, stdout, stderr := run(t, "", strings.Fields(strings.ReplaceAll(line, "NONE", none))...)
+			code, stdout, stderr := program.Run(t, "", strings.Fields(strings.ReplaceAll(line, "NONE", none))...)
 			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, want) {
 				t.Errorf("exit code %d, want %d; no %q in: %s%s", code, cli.ExitCannot, want, stdout, stderr)
 			}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -23,7 +23,7 @@ import (
 // times are the parts of a transcript that are never the same.
 var times = regexp.MustCompile(`(?m)^ {3,}\d+(\.\d+)? m?s\b|\b\d+(\.\d+)? m?s\b|( time=)"[\d.]+"|("durationSeconds": )[\d.e-]+`)
 
-// TestTest runs the commands of each case in a folder with its files, as TestRender does, each time in a new one.
+// TestTest runs the commands of each case in a folder with its files, each time in a new one.
 func TestTest(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "test", "*.txtar"))
 	if err != nil || len(files) < 5 {
@@ -35,13 +35,10 @@ func TestTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, want, at := unpack(t, path)
+			archive, want, at := clitest.Unpack(t, path)
 			got := testTranscriptOf(t, string(archive.Comment))
-			if *update {
-				archive.Files = append(archive.Files[:at:at], txtar.File{Name: "transcript", Data: []byte(got)})
-				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
+			if *clitest.Update {
+				clitest.Rewrite(t, path, archive, at, got)
 				return
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -65,42 +62,16 @@ func testTranscriptOf(t *testing.T, comment string) string {
 			continue
 		}
 		if command, file, redirected := strings.Cut(strings.TrimSpace(line), " > "); redirected {
-			code, stdout, stderr := run(t, "", shellWords(strings.TrimPrefix(command, "$ libretto "))...)
+			code, stdout, stderr := program.Run(t, "", clitest.ShellWords(strings.TrimPrefix(command, "$ libretto "))...)
 			if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(&out, "%s > %s\n[exit %d]\n%s", command, file, code, stderr)
 			continue
 		}
-		out.WriteString(transcript(t, line, "no examples"))
+		out.WriteString(program.Transcript(t, line, "no examples"))
 	}
 	return times.ReplaceAllString(out.String(), "${3}${4}TIME")
-}
-
-// shellWords splits a command into words. Only single quotes are known.
-func shellWords(command string) []string {
-	var words []string
-	var word strings.Builder
-	quoted, any := false, false
-	for _, r := range command {
-		switch {
-		case r == '\'':
-			quoted, any = !quoted, true
-		case r == ' ' && !quoted:
-			if any {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			any = false
-		default:
-			word.WriteRune(r)
-			any = true
-		}
-	}
-	if any {
-		words = append(words, word.String())
-	}
-	return words
 }
 
 // watchedOutput is what a command that goes on has printed.
@@ -148,12 +119,12 @@ func TestTestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpack(t, path)
+	clitest.Unpack(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watchedOutput{more: make(chan struct{}, 1)}
 	w := cli.Process{Args: strings.Fields("test --watch -v --scripts-dir scripts one two three"), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: out, Stderr: out}
 	ended := make(chan int, 1)
-	go func() { ended <- cli.Execute(ctx, w, command(w)) }()
+	go func() { ended <- program.Execute(ctx, w) }()
 	const end = "waiting for changes: Ctrl-C ends\n"
 	if got := out.waitFor(t, end); !strings.Contains(got, "passed one/a_test.yaml") || !strings.Contains(got, "passed two/b_test.yaml") {
 		t.Errorf("the first run prints %s", got)
@@ -223,7 +194,7 @@ func TestRenderedTests(t *testing.T) {
 			}
 			t.Chdir(root)
 			args := append([]string{"render", "--until-settled", "-o", "test"}, strings.Fields(c.args)...)
-			code, text, stderr := run(t, "", args...)
+			code, text, stderr := program.Run(t, "", args...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -234,7 +205,7 @@ func TestRenderedTests(t *testing.T) {
 			if err := os.WriteFile(rendered, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, out, stderr := run(t, "", "test", "-v", rendered)
+			code, out, stderr := program.Run(t, "", "test", "-v", rendered)
 			if code != 0 || !strings.Contains(out, "1 case: 1 passed") {
 				t.Errorf("exit code %d:\n%s%s\n%s", code, out, stderr, text)
 			}
@@ -248,12 +219,12 @@ func TestTestStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpack(t, path)
+	clitest.Unpack(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
 	w := cli.Process{Args: []string{"test", "one", "two", "--output-file", "report.xml", "-o", "junit"}, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
-	code := cli.Execute(ctx, w, command(w))
+	code := program.Execute(ctx, w)
 	if code != cli.ExitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}

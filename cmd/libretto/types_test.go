@@ -49,7 +49,7 @@ func TestTypes(t *testing.T) {
 				args = append(args, "--force")
 			}
 			var out bytes.Buffer
-			err := command(cli.Process{Args: args, Stdout: &out, Stderr: &out}).ExecuteContext(t.Context())
+			err := cli.NewRoot(cli.Process{Args: args, Stdout: &out, Stderr: &out}, commands...).ExecuteContext(t.Context())
 			if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), "--force") {
 				t.Errorf("error %v, want one that names --force: %v", err, c.fails)
 			}
@@ -111,7 +111,7 @@ func TestTypesOfResources(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := run(t, "", append([]string{"types"}, c.args...)...)
+			code, stdout, stderr := program.Run(t, "", append([]string{"types"}, c.args...)...)
 			if diff := cmp.Diff([]any{c.code, c.stdout, c.stderr}, []any{code, stdout, stderr}); diff != "" {
 				t.Errorf("exit code and output (-want +got):\n%s", diff)
 			}
@@ -133,7 +133,7 @@ func TestTypesSchemas(t *testing.T) {
 	want := "wrote schemas/compositecontroller.schema.json\nwrote schemas/controllertest.schema.json\nwrote schemas/decoratorcontroller.schema.json\n" +
 		"wrote schemas/mapcontroller.schema.json\nwrote schemas/greeting.ctl.example.com_v1.schema.json\n"
 	for range 2 {
-		code, stdout, stderr := run(t, "", args...)
+		code, stdout, stderr := program.Run(t, "", args...)
 		if diff := cmp.Diff(want, stdout); diff != "" || code != 0 {
 			t.Errorf("exit code %d, %s(-want +got):\n%s", code, stderr, diff)
 		}
@@ -147,7 +147,7 @@ func TestTypesSchemas(t *testing.T) {
 	if err := os.WriteFile(path, []byte(edited), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := run(t, "", args...); code != 1 || !strings.Contains(stderr, path+" was edited") {
+	if code, _, stderr := program.Run(t, "", args...); code != 1 || !strings.Contains(stderr, path+" was edited") {
 		t.Errorf("an edited file: exit code %d: %s", code, stderr)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // NewRoot returns the root command, with those below it.
-func NewRoot(w Process, commands ...*cobra.Command) *cobra.Command {
+func NewRoot(w Process, commands ...func(Process) *cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "libretto",
 		Short:         "Hosts Kubernetes controllers whose behaviour is a script",
@@ -22,7 +22,9 @@ func NewRoot(w Process, commands ...*cobra.Command) *cobra.Command {
 	root.SetArgs(w.Args)
 	root.SetOut(w.Stdout)
 	root.SetErr(w.Stderr)
-	root.AddCommand(commands...)
+	for _, command := range commands {
+		root.AddCommand(command(w))
+	}
 	if w.IsPlugin {
 		showAsPlugin(root)
 	}
