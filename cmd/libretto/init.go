@@ -94,7 +94,7 @@ func runInit(ctx context.Context, w cli.Process, o *initOptions) error {
 		return err
 	}
 	for _, file := range controller.Files {
-		if err := writeFile(filepath.Join(directory, file.Name), file.Text); err != nil {
+		if err := cli.WriteFile(filepath.Join(directory, file.Name), file.Text); err != nil {
 			return err
 		}
 	}

@@ -112,18 +112,10 @@ func writeStamped(version string, lines []string, path, text string, force bool)
 	if present != "" && !force && !isUnedited(present) {
 		return lines, fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", path)
 	}
-	if err := writeFile(path, []byte(withStamp(version, text))); err != nil {
+	if err := cli.WriteFile(path, []byte(withStamp(version, text))); err != nil {
 		return lines, err
 	}
 	return append(lines, "wrote "+path), nil
-}
-
-// writeFile writes a file, and makes its folder.
-func writeFile(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o644)
 }
 
 // declareResources returns the text of resources.d.ts, and reports what has no types.
