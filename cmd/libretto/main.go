@@ -13,7 +13,21 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/bundle"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/capture"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explain"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/history"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/revision"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/rollback"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/rollout"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/scaffold"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/types"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -62,6 +76,6 @@ func arguments(line []string) []string {
 
 // commands are all that there are.
 var commands = []func(cli.Process) *cobra.Command{
-	serveCommand, initCommand, checkCommand, renderCommand, testCommand, diffCommand, explainCommand, captureCommand,
-	rolloutCommand, rollbackCommand, historyCommand, revisionCommand, bundleCommand, typesCommand, versionCommand,
+	serve.Command, scaffold.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
+	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, types.Command, versionCommand,
 }

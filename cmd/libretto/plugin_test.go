@@ -24,6 +24,18 @@ func TestProgramNames(t *testing.T) {
 	}
 }
 
+func TestArguments(t *testing.T) {
+	for _, c := range []struct{ line, want []string }{
+		{[]string{"/usr/bin/metacontroller", "--v", "1"}, []string{"serve", "--v", "1"}},
+		{[]string{"bin/libretto", "version"}, []string{"version"}},
+		{[]string{"libretto"}, []string{}},
+	} {
+		if diff := cmp.Diff(c.want, arguments(c.line)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.line, diff)
+		}
+	}
+}
+
 // TestPluginUsage checks that what users read names the command that they ran.
 func TestPluginUsage(t *testing.T) {
 	help := func(isPlugin bool, args ...string) string {

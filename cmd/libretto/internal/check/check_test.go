@@ -2,7 +2,6 @@ package check
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,19 +11,11 @@ import (
 	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
-
-// TestMain builds kustomizations: loading files starts this binary for each.
-func TestMain(m *testing.M) {
-	kustomize.Main()
-	os.Exit(m.Run())
-}
-
-var update = flag.Bool("update", false, "rewrite the expected findings")
 
 // TestFindings checks the files of each case, and compares the text with its last file, want.
 func TestFindings(t *testing.T) {
@@ -52,7 +43,7 @@ func TestFindings(t *testing.T) {
 			if last.Name != "want" {
 				t.Fatalf("the last file is %s: it must be want", last.Name)
 			}
-			if *update {
+			if *clitest.Update {
 				last.Data = []byte(got)
 				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
 					t.Fatal(err)

@@ -20,8 +20,15 @@ import (
 // Update makes tests write what they expect.
 var Update = flag.Bool("update", false, "rewrite the expected results in testdata")
 
+// Examples is the folder of the examples, as seen from that of a command.
+const Examples = "../../../../examples"
+
+// isMain is set by Main. Without it a test binary that is started as a worker would run the tests again, which start workers.
+var isMain bool
+
 // Main runs the tests of a package, script workers, and what builds kustomizations: the commands start the test binary for that.
 func Main(m *testing.M) {
+	isMain = true
 	kustomize.Main()
 	worker.Main(standard.Scripts)
 	os.Exit(m.Run())
@@ -32,6 +39,9 @@ type Program []func(cli.Process) *cobra.Command
 
 // Execute runs the command line of a process, and returns its exit code.
 func (p Program) Execute(ctx context.Context, w cli.Process) int {
+	if !isMain {
+		panic("call clitest.Main in TestMain")
+	}
 	return cli.Execute(ctx, w, cli.NewRoot(w, p...))
 }
 

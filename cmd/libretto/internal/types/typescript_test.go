@@ -1,7 +1,6 @@
 package types
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected declarations in testdata")
 
 // TestDeclare compares the declarations of each case's files with the part resources.d.ts, and checks the part script.ts against them
 // with tsc, if the machine has it. kubernetes-types is looked for beside it.
@@ -71,7 +69,7 @@ func testDeclare(t *testing.T, path string) {
 		got += "// unknown: " + resource + "\n"
 	}
 	write(t, filepath.Join(directory, "resources.d.ts"), got)
-	if *update {
+	if *clitest.Update {
 		archive.Files = append(archive.Files[:at:at], txtar.File{Name: "resources.d.ts", Data: []byte(got)})
 		write(t, path, string(txtar.Format(archive)))
 	} else if diff := cmp.Diff(want, got); diff != "" {

@@ -66,7 +66,7 @@ func TestMain(m *testing.M) { cases.Main(m) }
 // TestExamples explores the examples a little, all but Vitess, whose cases take longest: nothing is to be found. LIBRETTO_EXPLORE_PATHS
 // makes it so many paths of each case, and of all examples.
 func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../../../../examples/*/*_test.yaml")
+	files, err := filepath.Glob("../../../examples/*/*_test.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
@@ -120,7 +120,7 @@ func TestDeterministic(t *testing.T) {
 func TestPathsAreBounded(t *testing.T) {
 	var reports []Report
 	explorer := &Explorer{Options: Options{Paths: 5, Workers: 1}, Explored: func(_ controllertest.Result, r Report) { reports = append(reports, r) }}
-	runFile(t, filepath.Join("..", "..", "..", "..", "examples", "map", "map_test.yaml"), explorer)
+	runFile(t, filepath.Join("..", "..", "..", "..", "..", "examples", "map", "map_test.yaml"), explorer)
 	for _, r := range reports {
 		if r.Paths > 5 || r.Skipped == "" && r.Paths == 5 && r.Left == 0 {
 			t.Errorf("%d paths, %d left", r.Paths, r.Left)

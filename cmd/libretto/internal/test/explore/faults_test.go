@@ -169,7 +169,7 @@ const claimTemplates =`,
 // copyOf returns a folder with a copy of the example and its fault.
 func (p planted) copyOf(t *testing.T) string {
 	t.Helper()
-	from, to := filepath.Join("..", "..", "..", "..", "examples", p.example), t.TempDir()
+	from, to := filepath.Join("..", "..", "..", "..", "..", "examples", p.example), t.TempDir()
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		t.Fatal(err)

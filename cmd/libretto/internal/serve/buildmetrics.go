@@ -1,0 +1,32 @@
+package serve
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+)
+
+// registerBuildInfo registers a metric whose labels are the build.
+func registerBuildInfo(registry prometheus.Registerer, b cli.Build) {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "libretto_build_info", Help: "The build of this process; always 1.",
+	}, []string{"version", "commit", "platform", "goversion"})
+	info.WithLabelValues(b.Version, b.Commit, b.Platform, b.GoVersion).Set(1)
+	registry.MustRegister(info)
+}
+
+// countLeader returns work with a metric that is 1 while it runs, and 0 in a process that waits for the lease.
+func countLeader(registry prometheus.Registerer, work func(context.Context, *rest.Config) error) func(context.Context, *rest.Config) error {
+	leading := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "libretto_leader", Help: "1 if this process hosts definitions, and 0 if it waits until it leads.",
+	})
+	registry.MustRegister(leading)
+	return func(ctx context.Context, config *rest.Config) error {
+		leading.Set(1)
+		defer leading.Set(0)
+		return work(ctx, config)
+	}
+}

@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// probes serves liveness and readiness. A process that waits to become the leader is ready.
+type probes struct{ check atomic.Pointer[func() error] }
+
+// setCheck sets the readiness check.
+func (p *probes) setCheck(check func() error) { p.check.Store(&check) }
+
+func (p *probes) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if check := p.check.Load(); check != nil {
+			if err := (*check)(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
+
+// servers are the HTTP servers of the process.
+type servers struct{ running sync.WaitGroup }
+
+func (s *servers) wait() { s.running.Wait() }
+
+// listen serves metrics, profiles and probes until ctx ends.
+func listen(ctx context.Context, log logr.Logger, o *options, registry *prometheus.Registry, p *probes) (*servers, error) {
+	metrics := http.NewServeMux()
+	metrics.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	s := &servers{}
+	if err := s.start(ctx, log, "metrics", o.listen.metrics, metrics); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx, log, "profiling", o.listen.profiling, profiling()); err != nil {
+		return nil, err
+	}
+	return s, s.start(ctx, log, "probes", o.listen.probes, p.handler())
+}
+
+func profiling() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func (s *servers) start(ctx context.Context, log logr.Logger, name, address string, handler http.Handler) error {
+	if address == "0" || address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s on %s: %w", name, address, err)
+	}
+	log.Info("listening", "for", name, "address", listener.Addr().String())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	s.running.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error(err, "server failed", "for", name)
+		}
+	})
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return nil
+}

@@ -1,0 +1,96 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// namespaceFile holds the namespace of a process in a cluster.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// ownNamespace returns the given namespace if it is set, else that of the process, and outside of a
+// cluster "default".
+func ownNamespace(given string) string {
+	if given != "" {
+		return given
+	}
+	if own, err := os.ReadFile(namespaceFile); err == nil {
+		return strings.TrimSpace(string(own))
+	}
+	return "default"
+}
+
+// lead calls work with a config for its clients. With leader election, it first waits until this process holds the lease, and the clients
+// send writes only while it does. It returns when ctx ends, work returns or the lease is lost, but never before work has returned: only
+// then is the lease released.
+func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context, *rest.Config) error) error {
+	if !o.election.on {
+		return work(ctx, config)
+	}
+	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	lock, err := newLock(config, o, stop)
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	var leading atomic.Bool
+	done := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		if !leading.Load() {
+			stop(context.Cause(ctx))
+		}
+	})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		ReleaseOnCancel: true, Name: o.election.name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(led context.Context) {
+				leading.Store(true)
+				defer close(done)
+				working, end := context.WithCancel(led)
+				defer context.AfterFunc(ctx, end)()
+				err := work(working, lock.guard(config))
+				lock.ended.Store(true)
+				stop(err)
+			},
+			OnStoppedLeading: func() {
+				lock.lose("it could not be renewed in time, and another process may have it")
+				log.Info("no longer leading", "lease", o.election.name)
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	elector.Run(electing)
+	if leading.Load() {
+		<-done
+	}
+	return context.Cause(electing)
+}
+
+// newLock returns the lease. It calls onLost when this process led and does not any more.
+func newLock(config *rest.Config, o *options, onLost func(error)) (*lease, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	// Neither names of hosts nor process IDs are unique: in containers both repeat.
+	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
+	namespace := ownNamespace(o.election.namespace)
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.election.name, identity, config, renewDeadline)
+	if err != nil {
+		return nil, err
+	}
+	return newLease(lock, namespace+"/"+o.election.name, time.Now, onLost), nil
+}

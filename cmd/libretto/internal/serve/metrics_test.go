@@ -1,0 +1,158 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines/failover"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// metricDescription is how a metric was registered.
+type metricDescription struct {
+	name, help string
+	labels     []string
+}
+
+// recordingRegisterer keeps the descriptions of what is registered.
+type recordingRegisterer struct {
+	*prometheus.Registry
+	descriptions []metricDescription
+}
+
+var descriptionFormat = regexp.MustCompile(`^Desc\{fqName: "(.*?)", help: "(.*?)", constLabels: \{\}, variableLabels: \{(.*?)\}`)
+
+func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
+	r.Registry.MustRegister(collectors...)
+	for _, collector := range collectors {
+		descriptions := make(chan *prometheus.Desc)
+		go func() {
+			defer close(descriptions)
+			collector.Describe(descriptions)
+		}()
+		for description := range descriptions {
+			parts := descriptionFormat.FindStringSubmatch(description.String())
+			if parts == nil {
+				panic(fmt.Sprintf("unknown format: %s", description))
+			}
+			r.descriptions = append(r.descriptions, metricDescription{parts[1], parts[2], strings.FieldsFunc(parts[3], func(c rune) bool { return c == ',' })})
+		}
+	}
+}
+
+// ownMetrics registers all metrics of a host but those of libraries, and makes those of a definition exist that do so from its start.
+func ownMetrics() *recordingRegisterer {
+	registry := &recordingRegisterer{Registry: prometheus.NewRegistry()}
+	registerBuildInfo(registry, cli.Build{})
+	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
+	parent.NewMetrics(registry).Begin("CompositeController hello")
+	parent.RegisterAnswerCacheMetrics(registry, lru.New(1))
+	scripts.NewMetrics(registry).Begin("CompositeController hello")
+	controller.NewMetrics(registry)
+	failover.New(registry, logr.Discard())
+	sandbox.NewMetrics(registry)
+	definition.NewMetrics(registry)
+	return registry
+}
+
+// TestMetricNames holds all metrics to one rule: what is about definitions has the labels kind and definition, by which it can be joined,
+// and a name that says so.
+func TestMetricNames(t *testing.T) {
+	registry := ownMetrics()
+	for _, d := range registry.descriptions {
+		has := slices.Contains(d.labels, "kind") && slices.Contains(d.labels, "definition")
+		switch {
+		case strings.HasPrefix(d.name, "workqueue_"):
+			if !has || !slices.Contains(d.labels, "name") {
+				t.Errorf("%s{%s}: want kind and definition, and name as other controllers have it", d.name, d.labels)
+			}
+		case has != strings.HasPrefix(d.name, definitionmetrics.Prefix), !has && (slices.Contains(d.labels, "definition") || slices.Contains(d.labels, "controller")):
+			t.Errorf("%s{%s}: what begins with %s has the labels kind and definition, and nothing else has", d.name, d.labels, definitionmetrics.Prefix)
+		}
+	}
+	// The type of a metric is only known of those that exist; the rest is linted by its name and help.
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range registry.descriptions {
+		if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == d.name }) {
+			kind := dto.MetricType_GAUGE
+			switch {
+			case strings.HasSuffix(d.name, "_total"):
+				kind = dto.MetricType_COUNTER
+			case strings.HasSuffix(d.name, "_seconds") && !slices.Contains(d.labels, "name"):
+				kind = dto.MetricType_HISTOGRAM
+			}
+			families = append(families, &dto.MetricFamily{Name: &d.name, Help: &d.help, Type: &kind})
+		}
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+// TestCountersExist checks that counters of what goes wrong in a definition are there at 0, and so are the ends of workers.
+func TestCountersExist(t *testing.T) {
+	families, err := ownMetrics().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]int{}
+	for _, family := range families {
+		series[family.GetName()] = len(family.GetMetric())
+	}
+	if got := series["libretto_script_worker_ends_total"]; got != 12 {
+		t.Errorf("ends of workers have %d series, want one for each reason", got)
+	}
+	for name, want := range map[string]int{
+		"hot_loops_total": 1, "hook_events_total": 1, "child_write_failures_total": 4, "script_load_errors_total": 1,
+		"script_previews_total": 1,
+	} {
+		if got := series[definitionmetrics.Prefix+name]; got != want {
+			t.Errorf("%s has %d series, want %d", name, got, want)
+		}
+	}
+}
+
+// TestLeaderMetric checks that a process that waits for the lease has the metric too.
+func TestLeaderMetric(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	expect := func(when string, want float64) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil || len(families) != 1 || families[0].GetName() != "libretto_leader" || families[0].GetMetric()[0].GetGauge().GetValue() != want {
+			t.Errorf("%s: %v, want %v (%v)", when, families, want, err)
+		}
+	}
+	work := countLeader(registry, func(context.Context, *rest.Config) error {
+		expect("while it leads", 1)
+		return nil
+	})
+	expect("before it leads", 0)
+	if err := work(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	expect("after it has led", 0)
+}
