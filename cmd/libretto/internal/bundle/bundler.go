@@ -1,5 +1,5 @@
-// Package bundle makes bundles of definitions: what their hooks consist of as one immutable ConfigMap, named by the hash of its
-// content, and the definition that names it.
+// Package bundle implements libretto bundle: it makes bundles of definitions, which are what their hooks consist of as one immutable
+// ConfigMap, named by the hash of its content, and the definition that names it.
 package bundle
 
 import (

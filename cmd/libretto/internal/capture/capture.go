@@ -1,5 +1,5 @@
-// Package capture writes what was read of a parent in a cluster as a file of tests, which holds all that it takes to run them, and no
-// secret.
+// Package capture implements libretto capture: it writes what was read of a parent in a cluster as a file of tests, which holds all
+// that it takes to run them, and no secret.
 package capture
 
 import (

@@ -1,5 +1,5 @@
-// Package check finds what is wrong with definitions and their scripts without any object and without a cluster: what
-// the host would not accept or not load, and what is accepted and suspicious.
+// Package check implements libretto check: it finds what is wrong with definitions and their scripts without any object and without a
+// cluster: what the host would not accept or not load, and what is accepted and suspicious.
 //
 // Definitions are resolved by the host's planner and scripts are compiled by the host's engines, so that an answer
 // here is the answer there.

@@ -1,4 +1,4 @@
-// Package diff gathers what a definition would do with its parents, and writes it for people and for programs.
+// Package diff implements libretto diff: it gathers what a definition would do with its parents, and writes it for people and for programs.
 package diff
 
 import (

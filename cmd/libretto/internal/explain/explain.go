@@ -1,4 +1,4 @@
-// Package explain tells why a parent of a cluster is as it is, from one pass over it that writes nothing.
+// Package explain implements libretto explain: why a parent of a cluster is as it is, from one pass over it that writes nothing.
 package explain
 
 import (

@@ -1,3 +1,4 @@
+// Package history implements libretto history: it lists the archived revisions of the scripts of a definition, and compares them.
 package history
 
 import (

@@ -1,5 +1,5 @@
-// Package render runs definitions for the parents in a set of files, and shows what a host would do: the real reconciler, the real
-// engines, and a cluster in memory with the schemas of the files.
+// Package render implements libretto render: it runs definitions for the parents in a set of files, and shows what a host would do: the
+// real reconciler, the real engines, and a cluster in memory with the schemas of the files.
 package render
 
 import (

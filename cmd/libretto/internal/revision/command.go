@@ -1,3 +1,4 @@
+// Package revision implements libretto revision: it prints the IDs that a host gives to the scripts of definitions in files.
 package revision
 
 import (

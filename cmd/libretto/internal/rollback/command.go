@@ -1,3 +1,4 @@
+// Package rollback implements libretto rollback: it pins an archived revision of scripts, once it is known what that does to the parents.
 package rollback
 
 import (

@@ -1,3 +1,4 @@
+// Package rollout implements libretto rollout: how far an edit of scripts has come, and what lets it through, pauses it or takes it back.
 package rollout
 
 import (

@@ -1,5 +1,5 @@
-// Package scaffold makes the files of a new controller: a definition, its script, and a test that passes. They are templates, one
-// folder for each kind of definition, which are what a newcomer reads first.
+// Package scaffold implements libretto init: it makes the files of a new controller, which are a definition, its script, and a test
+// that passes. They are templates, one folder for each kind of definition, which are what a newcomer reads first.
 package scaffold
 
 import (

@@ -1,3 +1,4 @@
+// Package serve implements libretto serve: it wires the host together, and runs it while it leads.
 package serve
 
 import (

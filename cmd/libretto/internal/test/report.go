@@ -1,4 +1,4 @@
-// Package test writes the results of tests for people and for programs.
+// Package test implements libretto test: it runs tests, once or as files change, and writes the results for people and for programs.
 package test
 
 import (

@@ -1,5 +1,5 @@
-// Package types writes the types of custom resources and of the hooks of definitions as a TypeScript declaration file. The types of
-// resources are made from the schemas of CustomResourceDefinitions.
+// Package types implements libretto types: it writes the types of hooks for editors, and as a TypeScript declaration file those of
+// custom resources and of the hooks of definitions. The types of resources are made from the schemas of CustomResourceDefinitions.
 package types
 
 import (
