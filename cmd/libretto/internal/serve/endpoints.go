@@ -37,23 +37,23 @@ func (p *probes) handler() http.Handler {
 	return mux
 }
 
-// servers are the HTTP servers of the process.
-type servers struct{ running sync.WaitGroup }
+// endpoints are the HTTP servers of the process.
+type endpoints struct{ running sync.WaitGroup }
 
-func (s *servers) wait() { s.running.Wait() }
+func (e *endpoints) wait() { e.running.Wait() }
 
 // listen serves metrics, profiles and probes until ctx ends.
-func listen(ctx context.Context, log logr.Logger, o *options, registry *prometheus.Registry, p *probes) (*servers, error) {
+func listen(ctx context.Context, log logr.Logger, on addresses, registry *prometheus.Registry, p *probes) (*endpoints, error) {
 	metrics := http.NewServeMux()
 	metrics.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	s := &servers{}
-	if err := s.start(ctx, log, "metrics", o.listen.metrics, metrics); err != nil {
+	e := &endpoints{}
+	if err := e.start(ctx, log, "metrics", on.metrics, metrics); err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx, log, "profiling", o.listen.profiling, profiling()); err != nil {
+	if err := e.start(ctx, log, "profiling", on.profiling, profiling()); err != nil {
 		return nil, err
 	}
-	return s, s.start(ctx, log, "probes", o.listen.probes, p.handler())
+	return e, e.start(ctx, log, "probes", on.probes, p.handler())
 }
 
 func profiling() http.Handler {
@@ -66,7 +66,7 @@ func profiling() http.Handler {
 	return mux
 }
 
-func (s *servers) start(ctx context.Context, log logr.Logger, name, address string, handler http.Handler) error {
+func (e *endpoints) start(ctx context.Context, log logr.Logger, name, address string, handler http.Handler) error {
 	if address == "0" || address == "" {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s *servers) start(ctx context.Context, log logr.Logger, name, address stri
 	}
 	log.Info("listening", "for", name, "address", listener.Addr().String())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	s.running.Go(func() {
+	e.running.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error(err, "server failed", "for", name)
 		}

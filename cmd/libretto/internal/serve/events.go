@@ -23,8 +23,8 @@ var syncEvents = parent.EventLimits{QPS: 100, Burst: 1000}
 
 // recordEvents sets the recorders of env. Each has a queue, aggregates equal events and limits those of each object by itself. stop
 // shuts them down.
-func recordEvents(env *parent.Environment, client kubernetes.Interface, o *options) (stop func()) {
-	env.EventLimits = o.events
+func recordEvents(env *parent.Environment, client kubernetes.Interface, limits parent.EventLimits) (stop func()) {
+	env.EventLimits = limits
 	var broadcasters []record.EventBroadcaster
 	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
 		limits, source := env.EventLimits, eventSource

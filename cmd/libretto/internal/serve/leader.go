@@ -33,8 +33,8 @@ func ownNamespace(given string) string {
 // lead calls work with a config for its clients. With leader election, it first waits until this process holds the lease, and the clients
 // send writes only while it does. It returns when ctx ends, work returns or the lease is lost, but never before work has returned: only
 // then is the lease released.
-func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context, *rest.Config) error) error {
-	if !o.election.on {
+func lead(ctx context.Context, config *rest.Config, o *election, log logr.Logger, work func(context.Context, *rest.Config) error) error {
+	if !o.on {
 		return work(ctx, config)
 	}
 	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -52,7 +52,7 @@ func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger,
 	})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-		ReleaseOnCancel: true, Name: o.election.name,
+		ReleaseOnCancel: true, Name: o.name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(led context.Context) {
 				leading.Store(true)
@@ -65,7 +65,7 @@ func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger,
 			},
 			OnStoppedLeading: func() {
 				lock.lose("it could not be renewed in time, and another process may have it")
-				log.Info("no longer leading", "lease", o.election.name)
+				log.Info("no longer leading", "lease", o.name)
 			},
 		},
 	})
@@ -80,17 +80,17 @@ func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger,
 }
 
 // newLock returns the lease. It calls onLost when this process led and does not any more.
-func newLock(config *rest.Config, o *options, onLost func(error)) (*lease, error) {
+func newLock(config *rest.Config, o *election, onLost func(error)) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
 	// Neither names of hosts nor process IDs are unique: in containers both repeat.
 	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
-	namespace := ownNamespace(o.election.namespace)
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.election.name, identity, config, renewDeadline)
+	namespace := ownNamespace(o.namespace)
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.name, identity, config, renewDeadline)
 	if err != nil {
 		return nil, err
 	}
-	return newLease(lock, namespace+"/"+o.election.name, time.Now, onLost), nil
+	return newLease(lock, namespace+"/"+o.name, time.Now, onLost), nil
 }

@@ -63,7 +63,16 @@ taken too. A binary that is called metacontroller serves without being told to.`
 	return c
 }
 
-// serve wires the program and runs it until ctx ends.
+// server is one use of the command: what it was given, and what the whole process has.
+type server struct {
+	process  cli.Process
+	options  *options
+	log      logr.Logger
+	registry *prometheus.Registry
+	probes   *probes
+}
+
+// serve prepares the process, and hosts definitions until ctx ends.
 func serve(ctx context.Context, w cli.Process, o *options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -78,137 +87,154 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 	if err := o.scripts.isolation.requireConfinement(w.Version); err != nil {
 		return err
 	}
-	restConfig, from, err := o.cluster.Config(w)
+	config, from, err := o.cluster.Config(w)
 	if err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registerClientMetrics(registry)
-	registerBuildInfo(registry, w.Build())
-
-	p := &probes{}
+	s := &server{process: w, options: o, log: log, registry: newRegistry(w.Build()), probes: &probes{}}
 	ctx, cancel := context.WithCancel(ctx)
-	servers, err := listen(ctx, log, o, registry, p)
+	listening, err := listen(ctx, log, o.listen, s.registry, s.probes)
 	if err != nil {
 		cancel()
 		return err
 	}
-	defer servers.wait()
-	defer cancel() // Before servers.wait, because the servers end with the context.
+	defer listening.wait()
+	defer cancel() // Before listening.wait, because the endpoints end with the context.
 	log.Info("libretto starts", append([]any{
-		"version", w.Version, "server", restConfig.Host, "context", from.Context, "kubeconfig", from.File,
+		"version", w.Version, "server", config.Host, "context", from.Context, "kubeconfig", from.File,
 	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
 	go returnMemory(ctx)
-	return lead(ctx, restConfig, o, log, countLeader(registry, func(ctx context.Context, config *rest.Config) error {
-		return hostDefinitions(ctx, config, w, o, log, registry, p)
-	}))
+	return lead(ctx, config, &o.election, log, countLeader(s.registry, s.host))
 }
 
-// schemaTimeout is how long a reconcile waits for schemas, once. Without them it goes by field names.
-const schemaTimeout = 10 * time.Second
+// newRegistry returns a registry with the metrics of the process.
+func newRegistry(b cli.Build) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registerClientMetrics(registry)
+	registerBuildInfo(registry, b)
+	return registry
+}
 
-// hostDefinitions runs the controllers. Only the leader calls it.
-func hostDefinitions(
-	ctx context.Context, restConfig *rest.Config, w cli.Process, o *options, log logr.Logger, registry *prometheus.Registry, p *probes,
-) error {
-	clients, err := newClients(restConfig, requestTimeout)
+// host runs the controllers. Only the leader calls it.
+func (s *server) host(ctx context.Context, config *rest.Config) error {
+	clients, err := newClients(config, requestTimeout)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	answers := lru.New(o.responseCache.Value())
-	parent.RegisterAnswerCacheMetrics(registry, answers)
-	engineRegistry, stopEngines, err := o.scripts.isolation.engines(w.Version, log, registry, engines.Config{
-		UserAgent: w.UserAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
+	answers := lru.New(s.options.responseCache.Value())
+	parent.RegisterAnswerCacheMetrics(s.registry, answers)
+	registry, stopEngines, err := s.options.scripts.isolation.engines(s.process.Version, s.log, s.registry, engines.Config{
+		UserAgent: s.process.UserAgent(), Calls: s.options.workers * s.options.concurrentCalls, Answers: answers,
 	})
 	if err != nil {
 		return err
 	}
 	defer stopEngines()
-	resources, schemas := newDiscovery(clients, o, log)
-	target, err := labels.Parse(o.targetSelector)
-	if err != nil {
-		return fmt.Errorf("--target-label-selector: %w", err)
-	}
-	strategy, err := cli.StrategyOf(o.applyStrategy)
+	resources, schemas := s.newDiscovery(clients)
+	environment := s.environment(ctx, clients, schemas, answers)
+	defer recordEvents(&environment, clients.typed, s.options.events)()
+	definitions, err := s.definitions(ctx, config, clients, environment, resources, registry)
 	if err != nil {
 		return err
 	}
-	scriptMetrics := scripts.NewMetrics(registry)
-	library, err := newLibrary(w, clients, resources, engineRegistry, o, log, scriptMetrics)
-	if err != nil {
-		return err
-	}
-	pool := informer.NewRESTPool(ctx, clients.reading, log.WithName("informer"))
-	pool.KeepFields(o.fieldManager)
-	environment := parent.Environment{
-		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-		Access: access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{}),
-		Clock:  clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
-		Answers: answers, PassAnswerBytes: o.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
-	}
-	defer recordEvents(&environment, clients.typed, o)()
-	definitions := definition.New(definition.Config{
-		Environment: environment, Discovery: resources, Library: library,
-		ScriptMetrics: scriptMetrics, DefinitionMetrics: definition.NewMetrics(registry),
-		Credentials: credentials.NewStore(
-			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
-		Failover: newFailover(registry, log, schemas),
-		Engines:  engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
-		Namespace: ownNamespace(o.namespace), Target: target,
-		ApplyStrategy: strategy, FieldManager: o.fieldManager,
-		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: newPreviewer(o, schemas),
-		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
-	})
-	p.setCheck(definitions.Synced)
+	s.probes.setCheck(definitions.Synced)
 	go schemas.Run(ctx)
 	if err := resources.Start(ctx); err != nil {
 		return err
 	}
 	definitions.Run(ctx)
-	log.Info("libretto has stopped")
+	s.log.Info("libretto has stopped")
 	return nil
 }
 
+// schemaTimeout is how long a reconcile waits for schemas, once. Without them it goes by field names.
+const schemaTimeout = 10 * time.Second
+
 // newDiscovery returns what reads the resources and the schemas of the API server.
-func newDiscovery(clients *clients, o *options, log logr.Logger) (*discovery.Discovery, *schema.Source) {
+func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.Source) {
+	interval := s.options.discoveryInterval
 	resources := discovery.New(discovery.Config{
-		API: clients.typed.Discovery(), Client: clients.unbounded, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
+		API: clients.typed.Discovery(), Client: clients.unbounded, Interval: interval, Clock: clock.RealClock{}, Log: s.log.WithName("discovery"),
 	})
 	schemas := schema.New(schema.Config{
-		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
-		Clock: clock.RealClock{}, Log: log.WithName("schema"),
+		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: interval, Timeout: schemaTimeout,
+		Clock: clock.RealClock{}, Log: s.log.WithName("schema"),
 	})
 	resources.ListenToSchemas(schemas.Changed)
 	return resources, schemas
 }
 
+// environment returns what the reconcilers of all definitions share. The recorders of events are not in it yet.
+func (s *server) environment(ctx context.Context, clients *clients, schemas *schema.Source, answers *lru.Cache) parent.Environment {
+	pool := informer.NewRESTPool(ctx, clients.reading, s.log.WithName("informer"))
+	pool.KeepFields(s.options.fieldManager)
+	return parent.Environment{
+		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
+		Access: access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{}),
+		Clock:  clock.RealClock{}, Log: s.log, Metrics: parent.NewMetrics(s.registry),
+		Writes: s.options.concurrentWrites, Calls: s.options.concurrentCalls,
+		Answers: answers, PassAnswerBytes: s.options.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
+	}
+}
+
+// definitions returns what runs the controllers of definitions.
+func (s *server) definitions(
+	ctx context.Context, config *rest.Config, clients *clients, environment parent.Environment, resources *discovery.Discovery, registry *engines.Registry,
+) (*definition.Reconciler, error) {
+	o := s.options
+	target, err := labels.Parse(o.targetSelector)
+	if err != nil {
+		return nil, fmt.Errorf("--target-label-selector: %w", err)
+	}
+	strategy, err := cli.StrategyOf(o.applyStrategy)
+	if err != nil {
+		return nil, err
+	}
+	scriptMetrics := scripts.NewMetrics(s.registry)
+	library, err := s.newLibrary(clients, resources, registry, scriptMetrics)
+	if err != nil {
+		return nil, err
+	}
+	return definition.New(definition.Config{
+		Environment: environment, Discovery: resources, Library: library,
+		ScriptMetrics: scriptMetrics, DefinitionMetrics: definition.NewMetrics(s.registry),
+		Credentials: credentials.NewStore(
+			objectwatch.New(clients.typed, s.log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, config), clock.RealClock{}),
+		Failover: s.newFailover(environment.Schemas),
+		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
+		Namespace: ownNamespace(o.namespace), Target: target,
+		ApplyStrategy: strategy, FieldManager: o.fieldManager,
+		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: s.newPreviewer(environment.Schemas),
+		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
+	}), nil
+}
+
 // newLibrary returns what loads scripts. Their tests have a webhook engine of their own, which is given canned responses.
-func newLibrary(
-	w cli.Process, clients *clients, resources *discovery.Discovery, registry *engines.Registry, o *options, log logr.Logger, metrics *scripts.Metrics,
+func (s *server) newLibrary(
+	clients *clients, resources *discovery.Discovery, registry *engines.Registry, metrics *scripts.Metrics,
 ) (*scripts.Library, error) {
-	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: w.UserAgent()}, webhook.Definition())
+	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: s.process.UserAgent()}, webhook.Definition())
 	return scripts.NewLibrary(scripts.Config{
-		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: o.scripts.directory,
-		Log: log.WithName("scripts"), Metrics: metrics,
+		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: s.options.scripts.directory,
+		Log: s.log.WithName("scripts"), Metrics: metrics,
 		Tester: &scripttest.Runner{
-			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(o.namespace), Scripts: registry, Webhooks: webhooks,
+			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(s.options.namespace), Scripts: registry, Webhooks: webhooks,
 		},
 	}), err
 }
 
 // newPreviewer returns what previews edits of scripts, or nil if each one that loads is to take over.
-func newPreviewer(o *options, schemas *schema.Source) definition.Previewer {
-	if !o.scripts.preview {
+func (s *server) newPreviewer(schemas *schema.Source) definition.Previewer {
+	if !s.options.scripts.preview {
 		return nil
 	}
-	return hosted.New(ownNamespace(o.namespace), schemas)
+	return hosted.New(ownNamespace(s.options.namespace), schemas)
 }
 
-// newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a
-// password.
-func newFailover(registry *prometheus.Registry, log logr.Logger, schemas *schema.Source) *failover.Combiner {
-	combiner := failover.New(registry, log)
+// newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a password.
+func (s *server) newFailover(schemas *schema.Source) *failover.Combiner {
+	combiner := failover.New(s.registry, s.log)
 	combiner.Secret = schemas.Secret
 	return combiner
 }
