@@ -66,7 +66,7 @@ func TestMain(m *testing.M) { cases.Main(m) }
 // TestExamples explores the examples a little, all but Vitess, whose cases take longest: nothing is to be found. LIBRETTO_EXPLORE_PATHS
 // makes it so many paths of each case, and of all examples.
 func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../../../examples/*/*_test.yaml")
+	files, err := filepath.Glob("../../../../../examples/*/*_test.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
