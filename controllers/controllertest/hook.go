@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -73,7 +74,7 @@ func (r *runner) compareResponse(body any, err error) {
 }
 
 // hookRequest returns the request of the case with what every request has.
-func (r *runner) hookRequest(plan *definition.Plan) map[string]any {
+func (r *runner) hookRequest(plan *plan.Plan) map[string]any {
 	controller, _ := jsonvalue.Without(r.base.Definition.Object, "status")
 	controller["status"] = map[string]any{}
 	request := map[string]any{"controller": controller}
@@ -89,7 +90,7 @@ func (r *runner) hookRequest(plan *definition.Plan) map[string]any {
 }
 
 // addSurroundings adds what all requests have but those of the customize hook.
-func (r *runner) addSurroundings(plan *definition.Plan, request map[string]any) {
+func (r *runner) addSurroundings(plan *plan.Plan, request map[string]any) {
 	children := "children"
 	switch r.base.Definition.GetKind() {
 	case v1alpha1.DecoratorControllerKind:
@@ -109,7 +110,7 @@ func (r *runner) addSurroundings(plan *definition.Plan, request map[string]any) 
 }
 
 // hookParent returns what every parent has. given is the part that the case has of it.
-func (r *runner) hookParent(plan *definition.Plan, given map[string]any) map[string]any {
+func (r *runner) hookParent(plan *plan.Plan, given map[string]any) map[string]any {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	for _, rule := range plan.Config.Parents {
 		if kind, _ := given["kind"].(string); kind != "" && kind != rule.Kind.Kind {

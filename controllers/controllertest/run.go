@@ -281,7 +281,7 @@ func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, e
 	if err != nil {
 		return nil, err
 	}
-	return r.bounded(r.base.Plan.Combine(scripts, webhooks)), nil
+	return r.bounded(definition.Combine(r.base.Plan, scripts, webhooks)), nil
 }
 
 // scriptsOf returns what scripts are compiled from.

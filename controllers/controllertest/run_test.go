@@ -17,7 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
@@ -82,7 +82,7 @@ func (a *archive) subject(tb testing.TB, registry *engines.Registry) *Subject {
 	}
 	all := append(builtIn, s.Resources...)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	plan, refusal := definition.Planner{Find: memcluster.New(clock, all...).Find, FieldManager: "libretto"}.Plan(s.Definition)
+	plan, refusal := plan.Planner{Find: memcluster.New(clock, all...).Find, FieldManager: "libretto"}.Plan(s.Definition)
 	if refusal != nil {
 		return s
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -47,7 +48,7 @@ func (c *cannedResponses) of(hook string) (WebhookResponse, bool) {
 
 // newWebhooks returns the programs of the webhooks of a plan. The webhook engine of hosts makes the requests, and a transport in memory
 // responds.
-func (r *runner) newWebhooks(plan *definition.Plan) (map[string]engines.Program, error) {
+func (r *runner) newWebhooks(plan *plan.Plan) (map[string]engines.Program, error) {
 	webhooks := map[string]engines.Program{}
 	for _, named := range plan.Hooks {
 		if named.Hook.Webhook == nil {

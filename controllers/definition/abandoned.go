@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -149,7 +150,7 @@ func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVe
 // kind is not served.
 func (a *finalizerSearch) listDefinitions(ctx context.Context, finalizers map[string]string) error {
 	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
-		found, err := a.find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
+		found, err := a.find(v1alpha1.GroupVersion.String(), plan.Kinds[kind])
 		if err != nil {
 			return fmt.Errorf("finding a %s: %w", kind, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -77,11 +78,11 @@ type mistake struct {
 	why string
 }
 
-func (m mistake) warning() warning {
-	return warning{reasonApprovalInvalid, fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.on, m.why)}
+func (m mistake) warning() plan.Warning {
+	return plan.Warning{Reason: reasonApprovalInvalid, Message: fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.on, m.why)}
 }
 
-func warningsOf(mistakes []mistake) (all []warning) {
+func warningsOf(mistakes []mistake) (all []plan.Warning) {
 	for _, m := range mistakes {
 		all = append(all, m.warning())
 	}
@@ -113,10 +114,10 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 
 // sendApprovalEvents sends an event to each ConfigMap with a new mistake: its authors need not have access to definitions. That of the
 // definition is one of its warnings.
-func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []warning) {
+func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []plan.Warning) {
 	for _, m := range v.mistaken {
 		if w := m.warning(); m.source.UID != "" && !slices.Contains(before, w) {
-			r.config.Environment.Events.Event(reference(m.source), corev1.EventTypeWarning, w.reason, nameOf(object)+": "+w.message)
+			r.config.Environment.Events.Event(reference(m.source), corev1.EventTypeWarning, w.Reason, nameOf(object)+": "+w.Message)
 		}
 	}
 }
@@ -156,7 +157,7 @@ func (r *Reconciler) addApprover(ctx context.Context, object *unstructured.Unstr
 	if next == nil || next.Approval == nil || next.Approval.Object != nameOf(object) {
 		return
 	}
-	stored := storedStatus(object).ScriptRollout
+	stored := v1alpha1.StoredStatus(object).ScriptRollout
 	if stored != nil && stored.Approval != nil && stored.ApprovedRevision == next.ApprovedRevision {
 		return
 	}
@@ -176,7 +177,7 @@ func (r *Reconciler) readApproval(ctx context.Context, object *unstructured.Unst
 	if r.config.Environment.Metadata == nil {
 		return scripts.Approval{}, nil
 	}
-	resource := v1alpha1.GroupVersion.WithResource(definitionKinds[object.GetKind()])
+	resource := v1alpha1.GroupVersion.WithResource(plan.Kinds[object.GetKind()])
 	list, err := r.config.Environment.Metadata.Resource(resource).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()).String(),
 	})
@@ -197,7 +198,7 @@ func (r *Reconciler) announceApproval(object *unstructured.Unstructured, s *runt
 	if next != nil {
 		id = scripts.RevisionID(next.ApprovedRevision)
 	}
-	stored := storedStatus(object).ScriptRollout
+	stored := v1alpha1.StoredStatus(object).ScriptRollout
 	switch {
 	case id == "":
 		s.announced = ""

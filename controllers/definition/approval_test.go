@@ -88,7 +88,7 @@ func TestMistakenApprovals(t *testing.T) {
 			v.approvals = approvalsUnderTest(c.onDefinition, c.onConfigMap, c.allowed)
 			var got []string
 			for _, w := range warningsOf(v.mistakenApprovals(v1alpha1.DefinitionStatus{ScriptRollout: &v1alpha1.ScriptRolloutStatus{ApprovedRevision: c.stored}})) {
-				got = append(got, w.message)
+				got = append(got, w.Message)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
@@ -45,7 +46,7 @@ func (h *hooks) programsFor(object *unstructured.Unstructured) parent.Programs {
 
 // storedRollout returns the state of a rollout that a definition has. What serves is the stable revision of one that had no steps before.
 func storedRollout(object *unstructured.Unstructured) rollout.State {
-	stored := storedStatus(object)
+	stored := v1alpha1.StoredStatus(object)
 	var state rollout.State
 	if stored.ScriptRollout != nil {
 		state = *stored.ScriptRollout
@@ -58,14 +59,14 @@ func storedRollout(object *unstructured.Unstructured) rollout.State {
 
 // isManaged reports whether a rollout decides what an instance serves.
 func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured) bool {
-	stored := storedStatus(object).ScriptRollout
+	stored := v1alpha1.StoredStatus(object).ScriptRollout
 	return rollout.IsManaged(s.rollout, stored) && (i.hooks.tree != nil || s.rollsSpecs(stored))
 }
 
 // setRollout notes how the newest spec rolls out edits of scripts, and its limits, also if the rest of it is refused: a pause or a pin in an
 // emergency must act.
 func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
-	set, err := scriptRolloutOf(object)
+	set, err := plan.ScriptRollout(object)
 	s.limits.Store(ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview)
 	if err != nil { // The condition Accepted has the reason.
 		return
@@ -80,7 +81,7 @@ func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Ti
 // was written last, and may be nil: what is not read back yet is in use, too.
 func (s *runtimeState) retain(object *unstructured.Unstructured, next *v1alpha1.DefinitionStatus) {
 	pinned, _, _ := unstructured.NestedString(object.Object, "spec", "scriptRollout", "revision")
-	named := append(namedRevisions(storedStatus(object)), pinned)
+	named := append(namedRevisions(v1alpha1.StoredStatus(object)), pinned)
 	if next != nil {
 		named = append(named, namedRevisions(*next)...)
 	}
@@ -146,7 +147,7 @@ func (r *Reconciler) assignScripts(s *runtimeState, i *instance, state *rollout.
 		i.reconciler.ResyncSome(s.running.queue, r.config.ReloadSpread, func(object *unstructured.Unstructured) bool {
 			return now.differs(before, object)
 		})
-		r.config.ScriptMetrics.Serves(i.plan.key().String(), s.running.hooks.revision())
+		r.config.ScriptMetrics.Serves(i.plan.Key().String(), s.running.hooks.revision())
 	}
 }
 
@@ -223,18 +224,6 @@ type unavailable struct {
 // Run returns the reason.
 func (u unavailable) Run(context.Context, engines.Call) (engines.Response, error) {
 	return engines.Response{}, &engines.Error{Kind: engines.Failed, Message: u.err.Error(), Err: u.err}
-}
-
-// scriptNames returns the names of the hooks that scripts answer.
-func scriptNames(named []v1alpha1.NamedHook) []string {
-	var names []string
-	for _, n := range named {
-		if n.Hook.Script != nil {
-			names = append(names, string(n.Name))
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // servingRevision returns the revision that an edit is compared with: the stable one, if there is one.

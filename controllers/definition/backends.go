@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
 )
@@ -33,7 +34,7 @@ func CallTimeout(hook *v1alpha1.Hook) time.Duration {
 }
 
 // Combine returns the program of each hook, as a host makes it of a script and a webhook. Scripts may be missing. Shadows are not called.
-func (p *Plan) Combine(scripts, webhooks map[string]engines.Program) map[string]engines.Program {
+func Combine(p *plan.Plan, scripts, webhooks map[string]engines.Program) map[string]engines.Program {
 	h := &hooks{webhooks: webhooks, failovers: failovers{definition: p.Config.Definition, hooks: map[string]*v1alpha1.Hook{}}}
 	for _, named := range p.Hooks {
 		if named.Hook.Webhook != nil && named.Hook.Script != nil {
@@ -80,7 +81,7 @@ type boundCredentials struct {
 }
 
 // compileWebhook compiles a hook's webhook and opens its credentials.
-func (r *Reconciler) compileWebhook(h *hooks, p *Plan, named v1alpha1.NamedHook, changed func()) (engines.Program, error) {
+func (r *Reconciler) compileWebhook(h *hooks, p *plan.Plan, named v1alpha1.NamedHook, changed func()) (engines.Program, error) {
 	engine, err := r.config.Engines.ByName(webhookEngine)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,7 @@ package definition
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,52 +16,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
-	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
-
-// specHash is that of the spec.
-func (p *Plan) specHash() (string, error) {
-	return specHash(jsonvalue.ObjectIn(p.object.Object, "spec"))
-}
-
-// specHash returns the SHA-256 of a spec without the scripts, which have a revision, without what is for the host alone, and without what
-// says how fast a rolling update goes. All else counts, as hooks are given the definition.
-func specHash(spec map[string]any) (string, error) {
-	spec = jsonvalue.Clone(withoutAny(spec, settingFields))
-	hooks := maps.Clone(jsonvalue.ObjectIn(spec, "hooks"))
-	for name := range hooks {
-		hooks[name], _ = jsonvalue.Without(jsonvalue.ObjectIn(hooks, name), "script")
-	}
-	spec["hooks"] = hooks
-	delete(spec, "scriptSources")
-	for _, field := range []string{"childResources", "attachments", "outputResources"} {
-		if rules, ok := spec[field].([]any); ok {
-			spec[field] = withMethods(rules)
-		}
-	}
-	encoded, err := json.Marshal(spec)
-	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:]), err
-}
-
-// Edit returns what the plan is with a revision of its scripts.
-func (p *Plan) Edit(revision string) (rollout.Edit, error) {
-	hash, err := p.specHash()
-	return rollout.Edit{SpecHash: hash, Revision: revision}, err
-}
-
-// withMethods returns rules for children of whose updateStrategy only the method is left.
-func withMethods(rules []any) []any {
-	all := make([]any, 0, len(rules))
-	for _, rule := range rules {
-		fields := jsonvalue.AsObject(rule)
-		method := jsonvalue.ObjectIn(fields, "updateStrategy")["method"]
-		all = append(all, jsonvalue.With(fields, "updateStrategy", method))
-	}
-	return all
-}
 
 // guarded is the guard of a definition for the passes of one instance. It implements parent.DeletionGuard.
 type guarded struct {
@@ -89,26 +44,21 @@ func (g guarded) edit(revision string) rollout.Edit {
 }
 
 // guardFor returns the guard of a definition for an instance of a plan.
-func (r *Reconciler) guardFor(s *runtimeState, p *Plan, changed func()) (guarded, error) {
+func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (guarded, error) {
 	if s.guard == nil {
-		stored := storedStatus(s.object).DeletionGuard
+		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
 		kind, name := s.object.GetKind(), s.object.GetName()
 		s.guard = rollout.NewGuard(r.config.Environment.Clock, RecordOf(stored), s.census,
 			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
 			s.guardLimits, changed)
 	}
-	hash, err := p.specHash()
+	hash, err := p.SpecHash()
 	return guarded{s.guard, hash}, err
 }
 
-// setDeletionLimits notes what bounds deletions if nothing was edited. The schema lets nothing in that can't be read.
+// setDeletionLimits notes what bounds deletions if nothing was edited.
 func (s *runtimeState) setDeletionLimits(object *unstructured.Unstructured) {
-	set, _ := decode[struct {
-		Spec struct {
-			DeletionGuard *v1alpha1.DeletionGuard `json:"deletionGuard"`
-		} `json:"spec"`
-	}](object)
-	s.deletionLimits.Store(set.Spec.DeletionGuard)
+	s.deletionLimits.Store(plan.DeletionGuard(object))
 }
 
 // guardLimits returns what bounds deletions.
@@ -129,7 +79,7 @@ func (s *runtimeState) census(createdBefore time.Time) rollout.Census {
 // storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no
 // status, keeps it in memory.
 func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record rollout.Record) error {
-	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
+	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), plan.Kinds[kind])
 	if err != nil || !resource.HasStatus {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -166,8 +167,11 @@ func (r *finalizerRecord) write(ctx context.Context, resources sets.Set[string],
 	return err
 }
 
+// reasonNotRecorded is the reason of the condition Accepted of a definition whose finalizers a later start might not find.
+const reasonNotRecorded = "FinalizersNotRecorded"
+
 // recordFinalizers sees to it that the resources are in the record of which objects will get the finalizer of a definition.
-func (r *Reconciler) recordFinalizers(ctx context.Context, p *Plan) *Refusal {
+func (r *Reconciler) recordFinalizers(ctx context.Context, p *plan.Plan) *plan.Refusal {
 	if !p.Config.Finalizing.Enabled || r.finalizers == nil {
 		return nil
 	}
@@ -176,7 +180,7 @@ func (r *Reconciler) recordFinalizers(ctx context.Context, p *Plan) *Refusal {
 		resources = append(resources, rule.GroupResource().String())
 	}
 	if err := r.finalizers.add(ctx, resources); err != nil {
-		return &Refusal{reasonNotRecorded, fmt.Errorf("ConfigMap %s/%s, which has to name %s before the first finalizer is added, can't be written: %w: "+
+		return &plan.Refusal{Reason: reasonNotRecorded, Err: fmt.Errorf("ConfigMap %s/%s, which has to name %s before the first finalizer is added, can't be written: %w: "+
 			"grant the host get, create and update of it, or delete it", r.config.Namespace, r.finalizers.name, strings.Join(slices.Compact(resources), ", "), err)}
 	}
 	return nil

@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -46,10 +45,10 @@ type revisionPrograms struct {
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
 // their state changes. before is how the previous process left them.
 func (r *Reconciler) openHooks(
-	p *Plan, before former, preview scripts.PreviewFunc, inUse revisionsInUse, changed func(),
+	p *plan.Plan, before former, preview scripts.PreviewFunc, inUse revisionsInUse, changed func(),
 ) (*hooks, error) {
 	h := &hooks{
-		scripts:  scriptNames(p.Hooks),
+		scripts:  plan.ScriptNames(p.Hooks),
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
 	}
@@ -59,7 +58,7 @@ func (r *Reconciler) openHooks(
 	}
 	spec.Serving, spec.Stable, spec.HeldBefore = before.served, before.stable, before.held
 	spec.Preview, spec.EditID = preview, before.editID
-	spec.Archive, spec.Retained, spec.RetainedKnown = r.archiveOf(p, spec), inUse.ids, inUse.known
+	spec.Archive, spec.Retained, spec.RetainedKnown = p.Archive(r.config.Namespace), inUse.ids, inUse.known
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = settleTime, before.awaitEdit
 	}
@@ -161,57 +160,6 @@ func (h *hooks) close() {
 	if h.tree != nil {
 		h.tree.Close()
 	}
-}
-
-// Scripts returns the part of the definition that is about scripts. It has no hooks if none is a script.
-func (p *Plan) Scripts() (scripts.Spec, error) {
-	spec := scripts.Spec{
-		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
-		Object: p.object, IgnoreTests: p.Settings.ScriptTests == v1alpha1.IgnoreScriptTests,
-	}
-	for _, named := range p.Hooks {
-		if named.Hook.Script == nil {
-			continue
-		}
-		hook, err := scriptOf(named.Hook.Script)
-		if err != nil {
-			return spec, fmt.Errorf("spec.hooks.%s: %w", named.Name, err)
-		}
-		spec.Hooks[string(named.Name)] = hook
-	}
-	return spec, nil
-}
-
-func sourcesOf(sources []v1alpha1.ScriptSource) []scripts.Source {
-	result := make([]scripts.Source, 0, len(sources))
-	for _, source := range sources {
-		if source.Directory != nil {
-			result = append(result, scripts.Source{Directory: &scripts.Directory{Path: string(source.Directory.Path)}})
-		}
-		if source.ConfigMap == nil {
-			continue
-		}
-		c := &scripts.ConfigMap{Namespace: source.ConfigMap.Namespace, Name: source.ConfigMap.Name, Prefix: string(source.ConfigMap.Prefix)}
-		for _, item := range source.ConfigMap.Items {
-			c.Items = append(c.Items, scripts.Item{Key: item.Key, Path: string(item.Path)})
-		}
-		result = append(result, scripts.Source{ConfigMap: c})
-	}
-	return result
-}
-
-func scriptOf(script *v1alpha1.Script) (scripts.Hook, error) {
-	hook := scripts.Hook{
-		Path: string(script.Path), Inline: script.Inline, Engine: string(script.Engine),
-		Function: script.Function, Signature: engines.Signature(script.CallSignature()), MemoryBytes: script.MemoryLimit(),
-	}
-	if script.Parameters == nil {
-		return hook, nil
-	}
-	if err := json.Unmarshal(script.Parameters.Raw, &hook.Parameters); err != nil {
-		return hook, fmt.Errorf("script.parameters: %w", err)
-	}
-	return hook, nil
 }
 
 // updateTestInputs tells the scripts of instances what their tests depend on besides the text: the CustomResourceDefinitions.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -19,7 +20,7 @@ const statusDebounce = time.Second
 
 // instance is a plan with open caches and hooks that load or have loaded.
 type instance struct {
-	plan       *Plan
+	plan       *plan.Plan
 	hooks      *hooks
 	reconciler *parent.Reconciler
 	guard      guarded
@@ -76,8 +77,8 @@ type former struct {
 }
 
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
-func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, error) {
-	key := p.key()
+func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before former) (*instance, error) {
+	key := p.Key()
 	r.config.Environment.Metrics.Begin(key.String())
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }

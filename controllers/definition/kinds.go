@@ -8,20 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
-
-// definitionKinds are the kinds of definition and their plurals.
-var definitionKinds = map[string]string{
-	v1alpha1.CompositeControllerKind: "compositecontrollers",
-	v1alpha1.DecoratorControllerKind: "decoratorcontrollers",
-	v1alpha1.MapControllerKind:       "mapcontrollers",
-}
-
-func keyOf(kind string, object *unstructured.Unstructured) controller.Key {
-	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(kind), Name: object.GetName()}
-}
 
 // Synced returns an error until all definitions are listed.
 func (r *Reconciler) Synced() error {
@@ -45,7 +35,7 @@ func (r *Reconciler) Synced() error {
 func (r *Reconciler) resourcesChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for kind, resource := range definitionKinds {
+	for kind, resource := range plan.Kinds {
 		r.syncCache(kind, resource)
 	}
 	r.enqueueAll()
@@ -74,7 +64,7 @@ func (r *Reconciler) enqueueFailedTests() {
 func (r *Reconciler) enqueueAll() {
 	for kind, cache := range r.kinds {
 		for _, object := range cache.List() {
-			r.queue.Enqueue(keyOf(kind, object))
+			r.queue.Enqueue(plan.KeyOf(kind, object))
 		}
 	}
 }
@@ -92,7 +82,7 @@ func (r *Reconciler) notePlanned(s *runtimeState) {
 			return
 		}
 		for _, object := range cache.List() {
-			s := r.states[keyOf(kind, object)]
+			s := r.states[plan.KeyOf(kind, object)]
 			if r.config.Target.Matches(labels.Set(object.GetLabels())) && (s == nil || !s.planned) {
 				return
 			}
@@ -110,7 +100,7 @@ func (r *Reconciler) syncCache(kind, resource string) {
 	case err != nil && cache != nil:
 		delete(r.kinds, kind)
 		for _, object := range cache.List() {
-			r.queue.Enqueue(keyOf(kind, object))
+			r.queue.Enqueue(plan.KeyOf(kind, object))
 		}
 		go cache.Close()
 	case err == nil && cache == nil:
@@ -120,7 +110,7 @@ func (r *Reconciler) syncCache(kind, resource string) {
 			r.config.Environment.Log.Info("definitions of this kind have no status: their CustomResourceDefinition has no status subresource",
 				"kind", kind)
 		}
-		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(keyOf(kind, e.Object())) }); err != nil {
+		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(plan.KeyOf(kind, e.Object())) }); err != nil {
 			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", kind)
 		}
 	}

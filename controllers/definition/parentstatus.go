@@ -40,11 +40,11 @@ func newParentStatus(running *instance, serves scripts.RevisionID, now time.Time
 	case running == nil:
 		return parentStatus{}
 	case !running.synced.Load():
-		return parentStatus{generation: running.plan.generation, keep: now.Sub(running.startedAt) < sweepTime}
+		return parentStatus{generation: running.plan.Generation, keep: now.Sub(running.startedAt) < sweepTime}
 	}
 	summary := running.reconciler.Summary(string(serves))
 	return parentStatus{
-		summary: &summary, isMap: running.plan.kind == v1alpha1.MapControllerKind, generation: running.plan.generation,
+		summary: &summary, isMap: running.plan.Kind == v1alpha1.MapControllerKind, generation: running.plan.Generation,
 		keep: summary.Sweeping && now.Sub(summary.SweepBegan) < sweepTime,
 	}
 }

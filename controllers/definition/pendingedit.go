@@ -7,11 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 )
 
 // editCondition returns the condition of kstatus about an edit of the spec or the scripts by which not all parents are synced: Stalled if it
 // waits for someone, or Reconciling if it is on its way. Its type is empty if there is none, also while a pin says what serves.
-func editCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
+func editCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1.Condition {
 	accepted, scripts := v.conditions[0], *meta.FindStatusCondition(v.conditions, v1alpha1.ConditionScriptsReady)
 	progressing := s.progressing(v)
 	stalled := func(c metav1.Condition) metav1.Condition {
@@ -21,7 +22,7 @@ func editCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condi
 		return metav1.Condition{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message}
 	}
 	switch {
-	case refusal != nil && refusal.Reason == reasonInvalid:
+	case refusal != nil && refusal.Reason == plan.ReasonInvalid:
 		return stalled(accepted)
 	case refusal != nil: // What is missing may come.
 		return reconciling(accepted)
@@ -48,7 +49,7 @@ func (s *runtimeState) progressing(v statusView) metav1.Condition {
 	if c, known := v.rollout.condition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
 		return c
 	}
-	stored := storedStatus(s.object).Conditions
+	stored := v1alpha1.StoredStatus(s.object).Conditions
 	if len(stored) == 0 && s.status != nil {
 		stored = s.status.Conditions
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -28,7 +29,7 @@ func TestPendingEdit(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		reason      string
-		refusal     *Refusal
+		refusal     *plan.Refusal
 		scripts     string // status and reason of ScriptsReady
 		progressing string
 		stored      *v1alpha1.DefinitionStatus
@@ -75,8 +76,8 @@ func TestPendingEdit(t *testing.T) {
 			reason:  "It does not serve.",
 			rollout: rolloutView{managed: true, pinned: true, problem: "m"}, want: []string{"Stalled RevisionUnavailable", synced("False", "RevisionUnavailable")},
 		},
-		"an invalid spec":     {reason: "Ready says it already.", refusal: &Refusal{reasonInvalid, errors.New("m")}, ready: spec, want: []string{"Stalled Invalid", spec}},
-		"a missing resource":  {reason: "It may come.", refusal: &Refusal{reasonNotFound, errors.New("m")}, ready: spec, want: []string{"Reconciling ResourceNotFound", spec}},
+		"an invalid spec":     {reason: "Ready says it already.", refusal: &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("m")}, ready: spec, want: []string{"Stalled Invalid", spec}},
+		"a missing resource":  {reason: "It may come.", refusal: &plan.Refusal{Reason: plan.ReasonResourceNotFound, Err: errors.New("m")}, ready: spec, want: []string{"Reconciling ResourceNotFound", spec}},
 		"a spec that is next": {reason: "It is on its way.", next: true, ready: spec, want: []string{"Reconciling EarlierSpecServes", spec}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -34,7 +35,7 @@ type Previewer interface {
 type PreviewSubject struct {
 	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't. Webhooks that have no side effects
 	// are among the scripts.
-	Plan, Serving           *Plan
+	Plan, Serving           *plan.Plan
 	Scripts, ServingScripts map[string]engines.Program
 	// Parents returns the parents of Plan as they are.
 	Parents func() *parent.Sampler
@@ -147,14 +148,14 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	approvals := scripts.Approvals{
 		Named: []string{object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]}, OfConfigMaps: s.rollout.CountsConfigMaps(),
 	}
-	for _, status := range []*v1alpha1.DefinitionStatus{s.status, new(storedStatus(object))} {
+	for _, status := range []*v1alpha1.DefinitionStatus{s.status, new(v1alpha1.StoredStatus(object))} {
 		if status != nil && status.ScriptRollout != nil && status.ScriptRollout.ApprovedRevision != "" {
 			approvals.Named = append(approvals.Named, status.ScriptRollout.ApprovedRevision)
 		}
 	}
 	version := "nothing serves"
 	if s.running != nil {
-		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
+		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.Generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
 	version += ", limits " + limitsText(s.limits.Load())
 	for _, i := range s.all() {
@@ -189,12 +190,12 @@ func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.Revis
 	case serving != "":
 		serves = "revision " + serving.Short() + " goes on serving"
 	case s.running != nil: // Its hooks are webhooks.
-		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
+		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.Generation)
 	}
 	generation := int64(0)
 	if id != state.Desired && s.running != nil { // The spec is edited.
-		generation = s.latest().plan.generation
-		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.generation)
+		generation = s.latest().plan.Generation
+		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.Generation)
 	}
 	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id.Short()))
 }
@@ -209,7 +210,7 @@ func approveCommands(definition *unstructured.Unstructured, id, others string) s
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.
 func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, known bool) {
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}
-	stored := meta.FindStatusCondition(storedStatus(s.object).Conditions, c.Type)
+	stored := meta.FindStatusCondition(v1alpha1.StoredStatus(s.object).Conditions, c.Type)
 	switch {
 	case v.held != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonHeld, v.held
@@ -218,7 +219,7 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 		return c, false
 	case v.noScripts:
 		c.Message = "no hook is a script"
-	case v.problems.Previewing != "" && v.newestID != heldRevision(storedStatus(s.object)):
+	case v.problems.Previewing != "" && v.newestID != heldRevision(v1alpha1.StoredStatus(s.object)):
 		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
 		c.Message = "revision " + v.problems.Previewing.Short() + " is previewed before it takes over"
 		return c, true

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -22,7 +23,7 @@ import (
 // Reconciler reconciles definitions.
 type Reconciler struct {
 	config  Config
-	planner Planner
+	planner plan.Planner
 	status  *parent.StatusWriter
 	queue   *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
@@ -50,7 +51,7 @@ func New(config Config) *Reconciler {
 	boundEvents(&config.Environment, "")
 	r := &Reconciler{
 		config: config,
-		planner: Planner{
+		planner: plan.Planner{
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
 			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
 		},
@@ -92,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	s := r.stateFor(key)
 	s.object = object
 	s.retain(object, s.status)
-	level, levelWarnings := logLevel(object)
+	level, levelWarnings := plan.LogLevel(object)
 	s.level.Set(level)
 	s.setDeletionLimits(object)
 	s.setRollout(object, r.config.Environment.Clock.Now())

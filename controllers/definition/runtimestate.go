@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -26,7 +27,7 @@ type runtimeState struct {
 	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
 	// removedWarnings are about resources that the spec before the running one had.
-	removedWarnings []warning
+	removedWarnings []plan.Warning
 	// lastEvents is the content of the last events, so that none is sent twice.
 	lastEvents lastEvents
 	// specVersion is the last spec, first seen at specSeenAt.
@@ -105,20 +106,20 @@ func (s *runtimeState) dropNext() {
 }
 
 // prepare builds an instance of the plan, unless there is one already.
-func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
+func (r *Reconciler) prepare(s *runtimeState, p *plan.Plan) *plan.Refusal {
 	for _, i := range s.all() {
-		if !i.plan.equal(p) {
+		if !i.plan.Equal(p) {
 			continue
 		}
 		if i != s.next {
 			s.dropNext()
 		}
-		s.newest, i.plan.generation = i, p.generation
+		s.newest, i.plan.Generation = i, p.Generation
 		return nil
 	}
 	s.dropNext()
-	stored := storedStatus(s.object)
-	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.generation}
+	stored := v1alpha1.StoredStatus(s.object)
+	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.Generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.served, before.held = servedRevision(stored), heldRevision(stored)
 		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" && state.UpdatedEdit == nil {
@@ -127,14 +128,14 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	}
 	before.awaitEdit = awaitsEdit(s.running, p)
 	if state := stored.ScriptRollout; s.running != nil && state != nil && state.UpdatedEdit != nil {
-		hash, err := p.specHash()
+		hash, err := p.SpecHash()
 		if before.inSteps = err == nil && hash == state.UpdatedEdit.SpecHash; before.inSteps {
 			before.served = scripts.RevisionID(state.UpdatedEdit.Revision)
 		}
 	}
 	next, err := r.build(s, p, before)
 	if err != nil {
-		return &Refusal{reasonInvalid, err}
+		return &plan.Refusal{Reason: plan.ReasonInvalid, Err: err}
 	}
 	s.next, s.newest = next, next
 	return nil
@@ -163,7 +164,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
 		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
-		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.generation)
+		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.Generation)
 	}
 	for _, i := range s.all() {
 		now := i.inputs()

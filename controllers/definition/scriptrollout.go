@@ -15,6 +15,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -107,7 +108,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if v.next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
 		v.serving = scripts.RevisionID(in.Target)
 	}
-	stored := storedStatus(object).ScriptRollout
+	stored := v1alpha1.StoredStatus(object).ScriptRollout
 	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
 	if v.analyzed = result.Analyze.ID != "" && result.Waiting != ""; !v.changed { // Otherwise it is not stored yet what the checks are about.
 		v.after = variant.Earlier(v.after, r.analyze(s, s.ofMembers(&v.next), object, result.Analyze, v.next))
@@ -153,13 +154,13 @@ func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled
 		edit.Revision = string(current)
 	}
 	if s.updated != nil {
-		in.UpdatedSpec = s.updated.plan.stableSpec()
+		in.UpdatedSpec = s.updated.plan.StableSpec()
 	}
 	unknown := s.newest == nil && edit.Name() == in.State.StableRevision // The spec that is to come may be the one that was taken back.
 	if tree != nil && current == "" || other && (!driver.ready() || !driver.synced.Load()) || unknown && s.running != nil {
 		return 0
 	}
-	in.Target, in.TargetSpec = edit.Name(), driver.plan.stableSpec()
+	in.Target, in.TargetSpec = edit.Name(), driver.plan.StableSpec()
 	if !s.rollsSpecs(&in.State) {
 		in.TargetSpec = nil
 	}
@@ -191,7 +192,7 @@ func (s *runtimeState) awaitsSpec(state *rollout.State) bool {
 // refreshSpec notes in the next state how the spec is written that goes on serving.
 func (s *runtimeState) refreshSpec(next, state *rollout.State) {
 	if s.running != nil && next.StableRevision == state.StableRevision && next.StableSpec != nil && !s.isOther(s.running, next) {
-		next.StableSpec = s.running.plan.stableSpec()
+		next.StableSpec = s.running.plan.StableSpec()
 	}
 }
 
@@ -202,7 +203,7 @@ func (v *rolloutView) unarchivedOf(driver *instance, in *rollout.Input) string {
 		why = tree.State().NotArchived
 	}
 	if in.TargetEdit != nil && (in.TargetSpec == nil || in.State.StableSpec == nil) {
-		why = fmt.Sprintf("its spec, or the one that serves, has more than %d KiB: let scripts come from a ConfigMap", maxStableSpec>>10)
+		why = fmt.Sprintf("its spec, or the one that serves, has more than %d KiB: let scripts come from a ConfigMap", plan.MaxStableSpec>>10)
 	}
 	if why == "" {
 		return ""

@@ -3,6 +3,7 @@ package definition
 import (
 	"time"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
@@ -12,7 +13,7 @@ const settleTime = time.Second
 
 // awaitsEdit reports whether the scripts of a new spec may be about to be edited as well: they come from the sources that serve, and have
 // not been edited just before. An edit from before the start of the spec that serves belongs to that one.
-func awaitsEdit(serving *instance, next *Plan) bool {
+func awaitsEdit(serving *instance, next *plan.Plan) bool {
 	if serving == nil || serving.hooks.tree == nil {
 		return false
 	}
@@ -38,7 +39,7 @@ func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
 
 // suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused: what
 // the sources hold now is meant for that one.
-func (s *runtimeState) suspendScripts(refusal *Refusal) {
+func (s *runtimeState) suspendScripts(refusal *plan.Refusal) {
 	for _, i := range []*instance{s.running, s.updated} {
 		if i != nil && i.hooks.tree != nil {
 			i.hooks.tree.Suspend(i != s.newest || refusal != nil)

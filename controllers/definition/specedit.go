@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -67,57 +67,14 @@ func (i *instance) editID(revision scripts.RevisionID) scripts.RevisionID {
 
 // pendingStableSpec returns the spec that serves if that is not the newest one, so that it goes on after a restart, or nil.
 func (s *runtimeState) pendingStableSpec() *v1alpha1.StableSpec {
-	if s.running == nil || s.running.plan.generation == s.object.GetGeneration() {
+	if s.running == nil || s.running.plan.Generation == s.object.GetGeneration() {
 		return nil
 	}
-	now, err := specHash(jsonvalue.ObjectIn(s.object.Object, "spec")) // Also one that is refused.
+	now, err := plan.SpecHash(jsonvalue.ObjectIn(s.object.Object, "spec")) // Also one that is refused.
 	if err != nil || now == s.running.guard.spec {
 		return nil
 	}
-	return s.running.plan.stableSpec()
-}
-
-// maxStableSpec is how long a spec may be that is kept in the status, beside the one in the object: an object has 1.5 MiB at most.
-const maxStableSpec = 400 << 10
-
-// stableSpec returns the spec as the status keeps it, or nil if it is too long.
-func (p *Plan) stableSpec() *v1alpha1.StableSpec {
-	encoded, err := json.Marshal(p.object.Object["spec"])
-	if err != nil || len(encoded) > maxStableSpec {
-		return nil
-	}
-	return &v1alpha1.StableSpec{Generation: p.generation, Spec: string(encoded)}
-}
-
-// definitionWithSpec returns a definition as it was with a spec.
-func definitionWithSpec(object *unstructured.Unstructured, stable *v1alpha1.StableSpec) (*unstructured.Unstructured, error) {
-	var spec map[string]any
-	if err := json.Unmarshal([]byte(stable.Spec), &spec); err != nil {
-		return nil, fmt.Errorf("status.scriptRollout.stableSpec: %w", err)
-	}
-	former := jsonvalue.With(object.Object, "spec", spec)
-	former["metadata"] = jsonvalue.With(jsonvalue.ObjectIn(object.Object, "metadata"), "generation", stable.Generation)
-	return &unstructured.Unstructured{Object: former}, nil
-}
-
-// AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present settings for
-// the host. It is the definition itself if that is its spec, but for scripts and the pace of rolling updates.
-func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	state := storedStatus(object).ScriptRollout
-	if state == nil || state.StableSpec == nil {
-		return object, nil
-	}
-	now, err := specHash(jsonvalue.ObjectIn(object.Object, "spec"))
-	if err != nil || now == hashOf(state.StableSpec) {
-		return object, err
-	}
-	former, err := definitionWithSpec(object, state.StableSpec)
-	for _, field := range settingFields {
-		if set, found, _ := unstructured.NestedMap(object.Object, "spec", field); found && err == nil {
-			err = unstructured.SetNestedMap(former.Object, set, "spec", field)
-		}
-	}
-	return former, err
+	return s.running.plan.StableSpec()
 }
 
 // stableHash returns the hash of the spec that a state says serves, or empty if edits of the definition are not rolled out.
@@ -130,22 +87,9 @@ func (s *runtimeState) stableHash(state *rollout.State) string {
 	case state.StableSpec == nil:
 		return ""
 	case s.hashed.of != state.StableSpec.Spec:
-		s.hashed.of, s.hashed.hash = state.StableSpec.Spec, hashOf(state.StableSpec)
+		s.hashed.of, s.hashed.hash = state.StableSpec.Spec, plan.StableHash(state.StableSpec)
 	}
 	return s.hashed.hash
-}
-
-// hashOf returns the hash of a spec that a status keeps, or empty if that can't be read.
-func hashOf(stable *v1alpha1.StableSpec) string {
-	var spec map[string]any
-	if err := json.Unmarshal([]byte(stable.Spec), &spec); err != nil {
-		return ""
-	}
-	hash, err := specHash(spec)
-	if err != nil {
-		return ""
-	}
-	return hash
 }
 
 // stableScripts returns the revision of the scripts that a state says serves, or empty if no script does.
@@ -172,7 +116,7 @@ func (s *runtimeState) rolloutState(object *unstructured.Unstructured) rollout.S
 	if s.running == nil || state.StableSpec != nil || !s.rollsSpecs(&state) {
 		return state
 	}
-	if state.StableSpec = s.running.plan.stableSpec(); state.StableRevision == "" && s.running.hooks.tree == nil {
+	if state.StableSpec = s.running.plan.StableSpec(); state.StableRevision == "" && s.running.hooks.tree == nil {
 		state.StableRevision = s.running.guard.edit("").Name()
 	}
 	return state
@@ -186,18 +130,18 @@ func (s *runtimeState) isOther(i *instance, state *rollout.State) bool {
 
 // prepareStable builds an instance of the spec that served last, if the definition has another one by now and edits of it are rolled out.
 // It reports whether that is to run first, and why it can't.
-func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstructured) (first bool, refusal *Refusal) {
+func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstructured) (first bool, refusal *plan.Refusal) {
 	state := storedRollout(object)
 	if s.running != nil || state.StableSpec == nil || !s.rollsSpecs(&state) {
 		return false, nil
 	}
-	now, err := specHash(jsonvalue.ObjectIn(object.Object, "spec"))
+	now, err := plan.SpecHash(jsonvalue.ObjectIn(object.Object, "spec"))
 	if err == nil && now == s.stableHash(&state) {
 		return false, nil
 	}
-	former, err := definitionWithSpec(object, state.StableSpec)
+	former, err := plan.WithSpec(object, state.StableSpec)
 	if err != nil {
-		return true, &Refusal{reasonInvalid, err}
+		return true, &plan.Refusal{Reason: plan.ReasonInvalid, Err: err}
 	}
 	plan, refusal := r.planner.Plan(former)
 	switch {
@@ -216,19 +160,19 @@ func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstruc
 
 // prepareNext builds an instance of the newest spec, or of the one that served last, if need be. It returns why the newest is refused.
 func (r *Reconciler) prepareNext(
-	ctx context.Context, object *unstructured.Unstructured, s *runtimeState, plan *Plan, refusal *Refusal,
-) *Refusal {
+	ctx context.Context, object *unstructured.Unstructured, s *runtimeState, p *plan.Plan, refusal *plan.Refusal,
+) *plan.Refusal {
 	if refusal == nil {
-		refusal = r.recordFinalizers(ctx, plan)
+		refusal = r.recordFinalizers(ctx, p)
 	}
 	switch first, why := r.prepareStable(s, object); {
 	case first && refusal == nil:
 		return why
 	case first:
 	case refusal == nil:
-		return r.prepare(s, plan)
+		return r.prepare(s, p)
 	default:
-		r.onRefused(keyOf(object.GetKind(), object), s)
+		r.onRefused(plan.KeyOf(object.GetKind(), object), s)
 	}
 	return refusal
 }
@@ -326,9 +270,9 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	s.serving.Store(now)
 	r.divide(s, split{stable: now})
 	s.retiring = append(s.retiring, newRetiring(former, now)...)
-	r.config.ScriptMetrics.Serves(keyOf(object.GetKind(), object).String(), now.hooks.revision())
+	r.config.ScriptMetrics.Serves(plan.KeyOf(object.GetKind(), object).String(), now.hooks.revision())
 	r.config.Environment.Log.Info("an edit of the definition serves all parents",
-		"definition", nameOf(object), "generation", now.plan.generation)
+		"definition", nameOf(object), "generation", now.plan.Generation)
 }
 
 // retireUpdated gives all parents back to the instance that runs.

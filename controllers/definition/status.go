@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -22,7 +23,7 @@ type statusView struct {
 	revision   scripts.RevisionID
 	idle       bool // nothing runs, so that the status keeps the last revision
 	parents    parentStatus
-	warnings   []warning
+	warnings   []plan.Warning
 	problems   scripts.State
 	noScripts  bool // in the newest spec
 	// newestID is what an approval names that lets the edit take over that problems are about, or empty.
@@ -51,14 +52,14 @@ type lastEvents struct {
 	notFoundSince                                           time.Time
 	accepted, problems, credentials, resting, held, rollout string
 	revision                                                scripts.RevisionID
-	warnings                                                []warning
+	warnings                                                []plan.Warning
 	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
 	// about a new revision.
 	versions map[types.UID]string
 }
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
-func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *Refusal, warnings []warning) statusView {
+func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *plan.Refusal, warnings []plan.Warning) statusView {
 	v := statusView{idle: s.running == nil}
 	newest := s.latest()
 	if newest != nil && newest.hooks.tree != nil {
@@ -72,7 +73,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	}
 	if s.running != nil {
 		v.revision, v.resting, v.hotLoops = s.running.hooks.revision(), s.running.hooks.resting(), s.running.hotLoops()
-		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
+		v.warnings = slices.Concat(s.warnings(), r.planner.RelatedWarnings(s.running.plan), warnings)
 	}
 	v.newestID, v.stableSpec = newest.editID(v.problems.Desired), s.pendingStableSpec()
 	v.held = heldMessage(s, v.problems, v.newestID, v.revision)
@@ -83,7 +84,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 		rollout.sources = pinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), rollout.serving)
 	}
 	v.rollout, v.approvals = rollout, s.approvals(v.objects)
-	v.mistaken = v.mistakenApprovals(storedStatus(s.object))
+	v.mistaken = v.mistakenApprovals(v1alpha1.StoredStatus(s.object))
 	mistaken := warningsOf(v.mistaken)
 	v.warnings = append(v.warnings, mistaken...)
 	v.parents = newParentStatus(s.running, rollout.serves(v), r.config.Environment.Clock.Now())
@@ -96,14 +97,17 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	}
 	last := &v.conditions[len(v.conditions)-1]
 	if len(mistaken) > 0 && last.Type == v1alpha1.ConditionProgressing && last.Status == metav1.ConditionFalse {
-		last.Message += "\n" + messagesOf(mistaken)
+		last.Message += "\n" + plan.Messages(mistaken)
 	}
 	v.edit = editCondition(s, refusal, v)
 	v.conditions = append(v.conditions, withPendingEdit(readyCondition(s, refusal, v), v.edit))
 	return v
 }
 
-func acceptedCondition(refusal *Refusal) metav1.Condition {
+// reasonAccepted is the reason of the condition Accepted of a definition that is.
+const reasonAccepted = "Accepted"
+
+func acceptedCondition(refusal *plan.Refusal) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted}
 	c.Message = "the spec is valid and its resources are served"
 	if refusal != nil {
@@ -180,7 +184,7 @@ const (
 )
 
 // readyCondition reports whether parents are synced by the present spec.
-func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
+func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	problems := v.problems.Message()
 	if !v.problems.LoadingSince.IsZero() { // They are those of another text, which may have been mended.
@@ -201,7 +205,7 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	case refusal != nil || s.next != nil:
 		c.Reason = reasonEarlierSpec
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, with the scripts of that time, until the present one can be",
-			s.running.plan.generation)
+			s.running.plan.Generation)
 		for _, cause := range []string{errorText(refusal), problems, v.held, v.credentials} {
 			if cause != "" {
 				c.Message += "\n" + cause
@@ -216,25 +220,25 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	case v.hotLoops != "":
 		c.Reason, c.Message = variant.ReasonHotLoop, v.hotLoops
 		if len(v.warnings) > 0 {
-			c.Message += "\n" + messagesOf(v.warnings)
+			c.Message += "\n" + plan.Messages(v.warnings)
 		}
 	case v.credentials != "":
 		c.Status, c.Reason = metav1.ConditionTrue, reasonCredentialsNotReady
 		c.Message = "parents are synced, and webhooks called with what was good last, if anything was\n" + v.credentials
 		if len(v.warnings) > 0 {
-			c.Message += "\n" + messagesOf(v.warnings)
+			c.Message += "\n" + plan.Messages(v.warnings)
 		}
 	case v.selectsNone():
-		c.Reason, c.Message = reasonParentsNotSelected, messagesOf(v.warnings)
+		c.Reason, c.Message = plan.ReasonParentsNotSelected, plan.Messages(v.warnings)
 	case len(v.warnings) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v.warnings[0].reason, messagesOf(v.warnings)
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v.warnings[0].Reason, plan.Messages(v.warnings)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonRunning, "parents are synced"
 	}
 	return c
 }
 
-func errorText(refusal *Refusal) string {
+func errorText(refusal *plan.Refusal) string {
 	if refusal == nil {
 		return ""
 	}
@@ -250,7 +254,7 @@ func (e *lastEvents) setAccepted(before lastEvents, accepted metav1.Condition, n
 	if accepted.Status != metav1.ConditionFalse {
 		return 0
 	}
-	if accepted.Reason == reasonNotFound {
+	if accepted.Reason == plan.ReasonResourceNotFound {
 		if e.notFoundSince = before.notFoundSince; e.notFoundSince.IsZero() {
 			e.notFoundSince = now
 		}

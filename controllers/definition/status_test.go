@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -104,12 +105,12 @@ func TestScriptsCondition(t *testing.T) {
 func TestCauseOfNotReady(t *testing.T) {
 	problem := scripts.Problem{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("unexpected }")}
 	broken := scripts.State{Problems: []scripts.Problem{problem}}
-	loading, running := &instance{plan: &Plan{}, hooks: &hooks{}}, &instance{plan: &Plan{generation: 3}, hooks: &hooks{}}
-	refused := &Refusal{reasonInvalid, errors.New("spec.hooks.sync: is required")}
+	loading, running := &instance{plan: &plan.Plan{}, hooks: &hooks{}}, &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks{}}
+	refused := &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("spec.hooks.sync: is required")}
 	for name, c := range map[string]struct {
 		reason  string
 		state   *runtimeState
-		refusal *Refusal
+		refusal *plan.Refusal
 		view    statusView
 		want    string
 	}{
@@ -135,7 +136,7 @@ func TestNotFoundIsQuietAtFirst(t *testing.T) {
 	refused := func(reason string) metav1.Condition {
 		return metav1.Condition{Type: "Accepted", Status: metav1.ConditionFalse, Reason: reason, Message: "refused: " + reason}
 	}
-	missing, invalid, accepted := refused(reasonNotFound), refused(reasonInvalid), metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue}
+	missing, invalid, accepted := refused(plan.ReasonResourceNotFound), refused(plan.ReasonInvalid), metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue}
 	var last lastEvents
 	for _, step := range []struct {
 		what      string
@@ -161,15 +162,15 @@ func TestNotFoundIsQuietAtFirst(t *testing.T) {
 }
 
 func TestReadyCondition(t *testing.T) {
-	synced := &instance{plan: &Plan{generation: 3}}
+	synced := &instance{plan: &plan.Plan{Generation: 3}}
 	synced.synced.Store(true)
-	starting := &instance{plan: &Plan{generation: 3}, hooks: &hooks{}}
-	refused := &Refusal{reasonNotFound, errors.New("no things")}
+	starting := &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks{}}
+	refused := &plan.Refusal{Reason: plan.ReasonResourceNotFound, Err: errors.New("no things")}
 	cases := map[string]struct {
 		reason      string
 		state       *runtimeState
-		refusal     *Refusal
-		warnings    []warning
+		refusal     *plan.Refusal
+		warnings    []plan.Warning
 		credentials string
 		resting     string
 		want        string
@@ -178,9 +179,9 @@ func TestReadyCondition(t *testing.T) {
 		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &runtimeState{instances: instances{next: starting}}, nil, nil, "", "", "False ScriptsNotReady"},
 		"Starting":        {"Caches must be filled.", &runtimeState{instances: instances{running: starting}}, nil, nil, "", "", "False Starting"},
 		"Running":         {"Everything works.", &runtimeState{instances: instances{running: synced}}, nil, nil, "", "", "True Running"},
-		"NoStatus":        {"A missing status subresource does not prevent running.", &runtimeState{instances: instances{running: synced}}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
+		"NoStatus":        {"A missing status subresource does not prevent running.", &runtimeState{instances: instances{running: synced}}, nil, []plan.Warning{{Reason: plan.ReasonNoStatusSubresource, Message: "no status"}}, "", "", "True NoStatusSubresource"},
 		"LastGood":        {"The last good credentials stay in use, and the problem with newer ones is reported.", &runtimeState{instances: instances{running: synced}}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
-		"Several":         {"The first of several is the reason.", &runtimeState{instances: instances{running: synced}}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
+		"Several":         {"The first of several is the reason.", &runtimeState{instances: instances{running: synced}}, nil, []plan.Warning{{Reason: plan.ReasonNoStatusChecks, Message: "no checks"}, {Reason: plan.ReasonNoStatusSubresource, Message: "no status"}}, "", "", "True NoStatusChecks"},
 		"Resting":         {"A script that is not called syncs no parent.", &runtimeState{instances: instances{running: synced}}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
 		"EarlierRefused":  {"An earlier spec that keeps running is reported.", &runtimeState{instances: instances{running: synced}}, refused, nil, "", "", "False EarlierSpecServes"},
 		"EarlierWaits":    {"So is one that waits to be replaced.", &runtimeState{instances: instances{running: synced, next: starting}}, nil, nil, "", "", "False EarlierSpecServes"},

@@ -3,6 +3,7 @@ package definition
 import (
 	"time"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,7 +41,7 @@ func (s *runtimeState) statusDelay(object *unstructured.Unstructured, final bool
 }
 
 // isFinal reports whether the status is more than a stage of the start.
-func (v statusView) isFinal(refusal *Refusal) bool {
+func (v statusView) isFinal(refusal *plan.Refusal) bool {
 	ready := v.conditions[len(v.conditions)-1]
 	if v.parents.keep && ready.Status == metav1.ConditionTrue && !v.rollout.changed {
 		return false

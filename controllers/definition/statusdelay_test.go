@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -44,7 +45,7 @@ func TestIsFinal(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		view    statusView
-		refusal *Refusal
+		refusal *plan.Refusal
 		want    bool
 	}{
 		"Running":  {"a running definition has started", ready(metav1.ConditionTrue, "Running"), nil, true},
@@ -52,7 +53,7 @@ func TestIsFinal(t *testing.T) {
 		"Loading":  {"so will one whose scripts are being read", ready(metav1.ConditionFalse, "ScriptsNotReady"), nil, false},
 		"Edited":   {"so will a new spec", ready(metav1.ConditionFalse, "EarlierSpecServes"), nil, false},
 		"Broken":   {"a script that does not load will not by itself", broken, nil, true},
-		"Refused":  {"nor will a spec that is refused", ready(metav1.ConditionFalse, "NotAccepted"), &Refusal{}, true},
+		"Refused":  {"nor will a spec that is refused", ready(metav1.ConditionFalse, "NotAccepted"), &plan.Refusal{}, true},
 	}
 	for name, tc := range cases {
 		if got := tc.view.isFinal(tc.refusal); got != tc.want {

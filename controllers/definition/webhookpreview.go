@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -35,8 +36,8 @@ type webhookPreview struct {
 }
 
 // newWebhookPreview returns the preview of a plan without scripts, or nil if it has no server that may be called.
-func (r *Reconciler) newWebhookPreview(p *Plan, before former, changed func()) (*webhookPreview, error) {
-	if r.config.Previewer == nil || !p.callsWebhooks() || before.inSteps {
+func (r *Reconciler) newWebhookPreview(p *plan.Plan, before former, changed func()) (*webhookPreview, error) {
+	if r.config.Previewer == nil || !p.CallsWebhooks() || before.inSteps {
 		return nil, nil
 	}
 	edit, err := p.Edit("")
@@ -47,15 +48,10 @@ func (r *Reconciler) newWebhookPreview(p *Plan, before former, changed func()) (
 	return &webhookPreview{id: id, heldBefore: id == before.held, changed: changed, wake: make(chan struct{}, 1), cancel: func() {}}, nil
 }
 
-// callsWebhooks reports whether previews of the plan call a server.
-func (p *Plan) callsWebhooks() bool {
-	return slices.ContainsFunc(p.Hooks, func(named v1alpha1.NamedHook) bool { return named.Hook.IsPreviewable() })
-}
-
 // previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what could
 // not be told may be known then.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
-	if !i.plan.callsWebhooks() && (i.hooks.tree == nil || !i.hooks.tree.State().Untold) {
+	if !i.plan.CallsWebhooks() && (i.hooks.tree == nil || !i.hooks.tree.State().Untold) {
 		return serving
 	}
 	now := r.config.Environment.Clock.Now().Truncate(previewAgain)
@@ -180,7 +176,7 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 }
 
 // previewable returns the programs that a preview may call: scripts that serve, and webhooks that have no side effects.
-func (h *hooks) previewable(plan *Plan, revision *scripts.Revision) map[string]engines.Program {
+func (h *hooks) previewable(plan *plan.Plan, revision *scripts.Revision) map[string]engines.Program {
 	all := map[string]engines.Program{}
 	if revision != nil {
 		maps.Copy(all, revision.Programs)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -111,7 +112,7 @@ func TestPreviewable(t *testing.T) {
 				name string
 			}
 			h := &hooks{webhooks: map[string]engines.Program{"sync": named{name: "webhook"}}}
-			plan := &Plan{Hooks: []v1alpha1.NamedHook{{Name: v1alpha1.SyncHook, Hook: &c.hook}}}
+			plan := &plan.Plan{Hooks: []v1alpha1.NamedHook{{Name: v1alpha1.SyncHook, Hook: &c.hook}}}
 			var got []string
 			revision := &scripts.Revision{Programs: map[string]engines.Program{"sync": named{name: "script"}}}
 			for _, program := range slices.Collect(maps.Values(h.previewable(plan, revision))) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -32,7 +33,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstr
 // statusOf returns the status with the content of a view. Unchanged conditions keep their
 // transition times, even if the schema does not have them.
 func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView) v1alpha1.DefinitionStatus {
-	status := storedStatus(object)
+	status := v1alpha1.StoredStatus(object)
 	if len(status.Conditions) == 0 && s.status != nil {
 		status = *s.status.DeepCopy()
 	}
@@ -64,7 +65,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 // sendStatus writes a status if the kind of definition has a status subresource, which is
 // optional in metacontroller's CustomResourceDefinitions.
 func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstructured, status v1alpha1.DefinitionStatus) error {
-	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), definitionKinds[object.GetKind()])
+	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), plan.Kinds[object.GetKind()])
 	if err != nil || !resource.HasStatus {
 		return nil // syncCache has logged it.
 	}
@@ -89,7 +90,7 @@ func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Un
 // notHostedStatus returns the status of a definition whose labels the selector no longer
 // matches, and whether to write it: only if this host wrote the last condition Ready.
 func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
-	status := storedStatus(object)
+	status := v1alpha1.StoredStatus(object)
 	stored := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if s.status == nil || !sameCondition(stored, meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false
@@ -111,17 +112,6 @@ func sameCondition(a, b *metav1.Condition) bool {
 	}
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastTransitionTime.Unix() == b.LastTransitionTime.Unix()
-}
-
-// storedStatus returns the status of an object, or an empty one if it is invalid.
-func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
-	current := struct {
-		Status v1alpha1.DefinitionStatus `json:"status"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": object.Object["status"]}, &current); err != nil {
-		return v1alpha1.DefinitionStatus{}
-	}
-	return current.Status
 }
 
 // previousRevision returns the revision that served before the one that now does, in full. It stays over restarts, and while no script serves.

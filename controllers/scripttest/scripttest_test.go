@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	renderschema "github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -122,7 +122,7 @@ func textOf(t *testing.T, r *Runner, files map[string]string) scripts.TestedText
 	if err != nil || len(invalid) > 0 {
 		t.Fatal(err, invalid)
 	}
-	plan, refusal := definition.Planner{Find: r.Find}.Plan(stored)
+	plan, refusal := plan.Planner{Find: r.Find}.Plan(stored)
 	if refusal != nil {
 		t.Fatal(refusal.Err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
@@ -73,8 +73,8 @@ func (r *run) mostMemory() int64 {
 }
 
 // plan resolves a definition.
-func (r *run) plan(object *unstructured.Unstructured) (*definition.Plan, error) {
-	planner := definition.Planner{Find: r.Find, RevisionNamespace: r.Namespace, FieldManager: "libretto"}
+func (r *run) plan(object *unstructured.Unstructured) (*plan.Plan, error) {
+	planner := plan.Planner{Find: r.Find, RevisionNamespace: r.Namespace, FieldManager: "libretto"}
 	plan, refusal := planner.Plan(object)
 	if refusal != nil {
 		return nil, refusal.Err

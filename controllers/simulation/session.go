@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -37,7 +37,7 @@ type Session struct {
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
 	// plan and programs are those of the last Start.
-	plan     *definition.Plan
+	plan     *plan.Plan
 	programs map[string]engines.Program
 	// processed is what the last barrier waited for.
 	processed progress

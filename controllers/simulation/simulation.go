@@ -21,6 +21,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
@@ -33,7 +34,7 @@ type Input struct {
 	// Definition is a CompositeController, DecoratorController or MapController.
 	Definition *unstructured.Unstructured
 	// Plan is that of Definition. Nil means that the session plans it.
-	Plan *definition.Plan
+	Plan *plan.Plan
 	// Objects are in the cluster from the beginning, with their status. Missing metadata is filled in.
 	Objects []*unstructured.Unstructured
 	// Stored is set if the objects are as an API server returned them: they are taken as they are, and must not be changed any more.
@@ -120,7 +121,7 @@ const FieldManager = "libretto"
 // is kept. If the definition is not accepted, the session has none.
 func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured, programs map[string]engines.Program) error {
 	s.Close()
-	planner := definition.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions, FieldManager: FieldManager}
+	planner := plan.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions, FieldManager: FieldManager}
 	plan, refusal := planner.Plan(object)
 	if refusal != nil {
 		return &RefusedError{Reason: refusal.Reason, Err: refusal.Err}
@@ -129,7 +130,7 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 }
 
 // Start is Define for a definition that is planned.
-func (s *Session) Start(ctx context.Context, plan *definition.Plan, programs map[string]engines.Program) error {
+func (s *Session) Start(ctx context.Context, plan *plan.Plan, programs map[string]engines.Program) error {
 	s.Close()
 	config := plan.Config
 	config.Timeouts = timeouts(plan.Hooks)

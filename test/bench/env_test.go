@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -92,7 +92,7 @@ type testEnv struct {
 // hold it. Without a queue events are dropped.
 func start(tb testing.TB, text string, server dynamic.Interface, hooks map[string]engines.Program, queue parent.Queue) *testEnv {
 	tb.Helper()
-	plan, refusal := definition.Planner{Find: find}.Plan(read(tb, text))
+	plan, refusal := plan.Planner{Find: find}.Plan(read(tb, text))
 	if refusal != nil {
 		tb.Fatal(refusal.Err)
 	}

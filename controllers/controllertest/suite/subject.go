@@ -18,7 +18,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -188,7 +188,7 @@ func (s *subjects) programs(
 	}
 	if refusal := base.Refusal; refusal != nil {
 		err := refusal.Err
-		if refusal.Reason == definition.ReasonResourceNotFound {
+		if refusal.Reason == plan.ReasonResourceNotFound {
 			err = fmt.Errorf("%w (%s)", err, from.giveCRD())
 		}
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}

@@ -18,7 +18,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
@@ -33,7 +33,7 @@ type Base struct {
 	// Resources are those that are served, with the built-in ones.
 	Resources []memcluster.Resource
 	// Plan is nil, and Refusal says why, if the definition is not accepted.
-	Plan    *definition.Plan
+	Plan    *plan.Plan
 	Refusal *simulation.RefusedError
 	Host
 	// Schemas tell how lists are merged.
@@ -73,7 +73,7 @@ var builtInResources = sync.OnceValues(validation.BuiltIn)
 func (b *Base) Redefine(given *unstructured.Unstructured, now time.Time) *Base {
 	next := *b
 	next.Definition, next.Refusal = stored(given, now), nil
-	planner := definition.Planner{Find: next.find, RevisionNamespace: b.HostNamespace, Strategy: b.Strategy, FieldManager: simulation.FieldManager}
+	planner := plan.Planner{Find: next.find, RevisionNamespace: b.HostNamespace, Strategy: b.Strategy, FieldManager: simulation.FieldManager}
 	plan, refusal := planner.Plan(next.Definition)
 	if next.Plan = plan; refusal != nil {
 		next.Refusal = &simulation.RefusedError{Reason: refusal.Reason, Err: refusal.Err}

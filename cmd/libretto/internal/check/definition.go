@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
@@ -87,8 +87,8 @@ func (d *definitionCheck) check(ctx context.Context) error {
 }
 
 // planOf returns the plan of a definition. A resource of which nothing is known is assumed to exist.
-func planOf(known *manifest.KnownResources, object *document.Object) (*definition.Plan, *definition.Refusal) {
-	planner := definition.Planner{Find: known.FindOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
+func planOf(known *manifest.KnownResources, object *document.Object) (*plan.Plan, *plan.Refusal) {
+	planner := plan.Planner{Find: known.FindOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
 	return planner.Plan(object.Unstructured)
 }
 
@@ -114,7 +114,7 @@ func fieldOf(err error) string {
 }
 
 // checkPlan reports what is suspicious about an accepted definition.
-func (d *definitionCheck) checkPlan(plan *definition.Plan) {
+func (d *definitionCheck) checkPlan(plan *plan.Plan) {
 	for _, w := range plan.Warnings() {
 		d.report(Warning, w.Reason, d.fieldOfWarning(plan, w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
 	}
@@ -134,7 +134,7 @@ func (d *definitionCheck) checkResources() {
 		case err != nil && d.hasProblem(d.object) && rule.Resource != strings.ToLower(rule.Resource):
 			// The schema says so too.
 		case err != nil:
-			d.report(Error, definition.ReasonResourceNotFound, rule.Field, "%s: %v", rule.Field, err)
+			d.report(Error, plan.ReasonResourceNotFound, rule.Field, "%s: %v", rule.Field, err)
 		case !known:
 			advice := "give it with -f"
 			if elsewhere := d.resources.Elsewhere(rule.APIVersion, rule.Resource); elsewhere != "" {
@@ -149,11 +149,11 @@ func (d *definitionCheck) checkResources() {
 }
 
 // fieldOfWarning returns the field that a warning of a plan is about.
-func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.Warning) string {
-	if w.Reason == definition.WarningNoScriptRollout {
+func (d *definitionCheck) fieldOfWarning(p *plan.Plan, w plan.Warning) string {
+	if w.Reason == plan.ReasonNoScriptRollout {
 		return "spec.parentResource.revisionHistory.scriptChanges"
 	}
-	if w.Reason == definition.WarningNoStatusSubresource {
+	if w.Reason == plan.ReasonNoStatusSubresource {
 		return "spec.parentResource"
 	}
 	rules, _, _ := unstructured.NestedSlice(d.object.Object, "spec", "childResources")
@@ -170,7 +170,7 @@ func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.War
 }
 
 // checkSelector reports a definition whose parents can have no selector.
-func (d *definitionCheck) checkSelector(plan *definition.Plan) {
+func (d *definitionCheck) checkSelector(plan *plan.Plan) {
 	generate, _, _ := unstructured.NestedBool(d.object.Object, "spec", "generateSelector")
 	if d.object.GetKind() != v1alpha1.CompositeControllerKind || generate || len(plan.Config.Parents) == 0 {
 		return
@@ -184,7 +184,7 @@ func (d *definitionCheck) checkSelector(plan *definition.Plan) {
 }
 
 // checkWebhooks compiles the webhooks. It calls none.
-func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *definition.Plan) error {
+func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *plan.Plan) error {
 	engine, err := d.registry.ByName("webhook")
 	if err != nil {
 		return err

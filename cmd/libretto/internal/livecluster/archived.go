@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/scripts/archive"
@@ -29,7 +29,7 @@ import (
 // ArchiveOf returns where the scripts of a definition of the cluster are archived.
 func ArchiveOf(d *unstructured.Unstructured, sources []v1alpha1.ScriptSource, hostNamespace string) archive.Location {
 	return archive.Location{
-		Namespace: definition.ArchiveNamespace(sources, hostNamespace),
+		Namespace: plan.ArchiveNamespace(sources, hostNamespace),
 		Owner: metav1.OwnerReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.GetKind(), Name: d.GetName(), UID: d.GetUID(), Controller: ptr.To(true),
 		},

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
@@ -19,7 +19,7 @@ import (
 
 // Query selects parents.
 type Query struct {
-	Plan *definition.Plan
+	Plan *plan.Plan
 	// Namespace is that of the parents. Empty means any.
 	Namespace string
 	// Selector matches the labels of the parents. Nil means all.

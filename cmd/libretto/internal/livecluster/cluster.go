@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -87,7 +87,7 @@ func Served(resources []discovery.Resource, known []memcluster.Resource) []memcl
 
 // Schemas returns the resources of a plan that are custom ones, with the schemas of the cluster's CustomResourceDefinitions, as far as the
 // caller may read these. known are resources whose schemas are known.
-func (r *Reader) Schemas(ctx context.Context, plan *definition.Plan, known []memcluster.Resource) ([]memcluster.Resource, error) {
+func (r *Reader) Schemas(ctx context.Context, plan *plan.Plan, known []memcluster.Resource) ([]memcluster.Resource, error) {
 	var all []memcluster.Resource
 	for _, resource := range plan.Resources() {
 		isSame := func(o memcluster.Resource) bool { return o.GroupVersionResource == resource.GroupVersionResource }

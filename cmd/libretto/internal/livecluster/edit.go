@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
@@ -41,7 +41,7 @@ type edit struct {
 	// waits is set if the edit does not begin because another revision is pinned, and pins if it is the pin that is edited.
 	waits, pins bool
 	// before is what is run now, and gone what edits have deleted before.
-	before *definition.Plan
+	before *plan.Plan
 	gone   *gone
 }
 
@@ -53,7 +53,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 	if i < 0 {
 		return
 	}
-	d, err := definition.AsServed(live[i])
+	d, err := plan.AsServed(live[i])
 	if err != nil {
 		return
 	}
@@ -68,7 +68,7 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		return
 	}
 	c.pin(ctx, s, set, id, in)
-	if isID(s.Revision, id) && definition.RunAlike(s.Definition, before.Definition) {
+	if isID(s.Revision, id) && plan.RunAlike(s.Definition, before.Definition) {
 		return
 	}
 	s.edit.previewed, s.edit.scriptsServe = true, isID(s.Revision, id)

@@ -10,7 +10,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
@@ -83,7 +83,7 @@ func asServedTo(d, object *unstructured.Unstructured) (*unstructured.Unstructure
 	if state != nil && state.UpdatedEdit != nil && rollout.AssignmentOf(set, state).HasUpdated(rollout.MemberOf(object)) {
 		return d, nil
 	}
-	return definition.AsServed(d)
+	return plan.AsServed(d)
 }
 
 // namesParent reports whether a definition names a resource as that of parents.
@@ -103,7 +103,7 @@ func namesParent(d *unstructured.Unstructured, resource apischema.GroupResource)
 // ruleOf returns the index of the rule by which an object is a parent of the definition, or -1.
 func (s *Subject) ruleOf(object *unstructured.Unstructured) int { return ruleOf(s.Plan, object) }
 
-func ruleOf(plan *definition.Plan, object *unstructured.Unstructured) int {
+func ruleOf(plan *plan.Plan, object *unstructured.Unstructured) int {
 	for i, rule := range plan.Config.Parents {
 		isKind := rule.Kind.GroupKind() == object.GroupVersionKind().GroupKind()
 		if isKind && (rule.Selects(object) || hasFinalizer(object, plan.Config.Finalizing.Name)) {

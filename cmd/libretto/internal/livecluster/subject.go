@@ -19,7 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
@@ -240,7 +240,7 @@ func (c *Config) base(ctx context.Context, d *unstructured.Unstructured, resourc
 }
 
 // usesServerSide reports whether the definition applies children by server-side apply, which goes by managedFields.
-func usesServerSide(plan *definition.Plan) bool {
+func usesServerSide(plan *plan.Plan) bool {
 	for _, rule := range plan.Config.Children {
 		if rule.Strategy == apply.ServerSideApply {
 			return true
@@ -268,7 +268,7 @@ func (c *Config) addSources(ctx context.Context, spec scripts.Spec) error {
 }
 
 // programs compiles the scripts of a definition.
-func (c *Config) programs(ctx context.Context, d *document.Object, plan *definition.Plan) (manifest.Programs, error) {
+func (c *Config) programs(ctx context.Context, d *document.Object, plan *plan.Plan) (manifest.Programs, error) {
 	spec, err := plan.Scripts()
 	if err != nil {
 		return manifest.Programs{}, err

@@ -23,7 +23,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
@@ -93,7 +93,7 @@ func (d *Definition) servingEdit() string {
 
 // editsSpec reports whether parents are synced by another spec than the definition has.
 func (d *Definition) editsSpec() bool {
-	served, err := definition.AsServed(d.Object)
+	served, err := plan.AsServed(d.Object)
 	return err != nil || served != d.Object
 }
 

@@ -16,7 +16,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
@@ -113,7 +113,7 @@ func (r *renderer) parentKinds() []string {
 }
 
 // programs returns the program of each hook: a canned answer, a script, or for a webhook one that fails.
-func (r *renderer) programs(ctx context.Context, plan *definition.Plan) (map[string]engines.Program, error) {
+func (r *renderer) programs(ctx context.Context, plan *plan.Plan) (map[string]engines.Program, error) {
 	spec, err := plan.Scripts()
 	if err != nil {
 		return nil, &InputError{err}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 	"github.com/libretto-k8s/libretto/engines"
@@ -41,7 +42,7 @@ func newCalls(ctx context.Context, until time.Time) *calls {
 
 // programs returns the program of each hook of a plan: the script, the webhook if it has no side effects, or one that tells that the server
 // is not called.
-func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program) map[string]engines.Program {
+func (c *calls) programs(plan *plan.Plan, texts map[string]engines.Program) map[string]engines.Program {
 	all := map[string]engines.Program{}
 	for _, named := range plan.Hooks {
 		name := string(named.Name)
@@ -56,7 +57,7 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 
 // scripts returns the revision of the scripts that are called, and others by which children were made. It returns nil if nothing
 // tells which those are.
-func (c *calls) scripts(plan *definition.Plan, revision scripts.RevisionID, others definition.ProgramsFunc) *preview.Scripts {
+func (c *calls) scripts(plan *plan.Plan, revision scripts.RevisionID, others definition.ProgramsFunc) *preview.Scripts {
 	if revision == "" || others == nil {
 		return nil
 	}

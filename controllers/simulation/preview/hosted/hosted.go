@@ -14,6 +14,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -214,7 +215,7 @@ func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.O
 }
 
 // isParent reports whether an object is a parent of a plan.
-func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
+func isParent(plan *plan.Plan, object *unstructured.Unstructured) bool {
 	for _, rule := range plan.Config.Parents {
 		if rule.Kind == object.GroupVersionKind() && rule.Selects(object) {
 			return true
@@ -238,7 +239,7 @@ func unknownUnless(cached bool, err error, what string) error {
 
 // served returns the resources of the cluster in memory. Their objects are as the API server has stored them: nothing is decoded. What is known
 // of built-in ones is what is surely refused, and of others what is wrong with their metadata.
-func served(resources []discovery.Resource, serving *definition.Plan, related ...[]discovery.Resource) []memcluster.Resource {
+func served(resources []discovery.Resource, serving *plan.Plan, related ...[]discovery.Resource) []memcluster.Resource {
 	all := memcluster.BuiltIn()
 	known := map[string]bool{}
 	for i, resource := range all {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -88,7 +89,7 @@ var three = []string{"-0", "-1", "-2"}
 
 // scene is a host with synced caches of a cluster in memory, in which a revision has settled.
 type scene struct {
-	plan       *definition.Plan
+	plan       *plan.Plan
 	reconciler *parent.Reconciler
 	pool       *informer.Pool
 	serving    texts

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
@@ -36,7 +36,7 @@ func (r *run) servingPass(ctx context.Context, sample *parent.Sample, until time
 }
 
 func (r *run) passOf(
-	ctx context.Context, sample *parent.Sample, plan *definition.Plan, texts map[string]engines.Program, revision scripts.RevisionID, until time.Time,
+	ctx context.Context, sample *parent.Sample, plan *plan.Plan, texts map[string]engines.Program, revision scripts.RevisionID, until time.Time,
 ) *pass {
 	c := newCalls(ctx, until)
 	return &pass{

@@ -1,20 +1,13 @@
-package definition
+package plan
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // annotated returns a definition with annotations.
@@ -48,11 +41,11 @@ func TestLogLevel(t *testing.T) {
 			if c.value != nil {
 				annotations[v1alpha1.LogLevelAnnotation] = c.value
 			}
-			got, warnings := logLevel(annotated(annotations))
+			got, warnings := LogLevel(annotated(annotations))
 			if got != c.want {
 				t.Errorf("level %d, want %d", got, c.want)
 			}
-			if text := messagesOf(warnings); (text == "") != (c.warns == "") || !strings.Contains(text, c.warns) {
+			if text := Messages(warnings); (text == "") != (c.warns == "") || !strings.Contains(text, c.warns) {
 				t.Errorf("warning %q, want one with %q", text, c.warns)
 			}
 		})
@@ -95,44 +88,5 @@ func TestScriptRolloutIsNoInput(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, given); diff != "" {
 		t.Errorf("the object of the cache has changed (-want +got):\n%s", diff)
-	}
-}
-
-// TestLogOfDefinitions checks what the log has of a definition: scripts that were loaded, were not, or are held back, and what needs
-// attention, each once.
-func TestLogOfDefinitions(t *testing.T) {
-	var lines []string
-	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	r := &Reconciler{config: Config{Environment: parent.Environment{
-		Events: record.NewFakeRecorder(100), Log: log, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
-	}}}
-	object, s := annotated(nil), &runtimeState{}
-	broken := scripts.State{Loaded: "r1", Desired: "r2", Problems: []scripts.Problem{{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("boom")}}}
-	for _, step := range []struct {
-		reason  string
-		view    statusView
-		refusal *Refusal
-		want    []string
-	}{
-		{"The first scripts.", statusView{revision: "r1", problems: scripts.State{Loaded: "r1", Desired: "r1", Tested: "3 tests passed"}}, nil,
-			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1" "tests"="3 tests passed"`}},
-		{"An edit does not load.", statusView{revision: "r1", problems: broken}, nil, []string{
-			`"msg"="scripts did not load" "error"=null "definition"="CompositeController boxes" "reason"="ScriptSourceUnreadable" "problems"="hook sync: boom" "serves"="r1"`}},
-		{"Nothing has changed.", statusView{revision: "r1", problems: broken}, nil, nil},
-		{"It is taken back.", statusView{revision: "r1"}, nil,
-			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1"`}},
-		{"The spec is refused.", statusView{revision: "r1"}, &Refusal{reasonInvalid, errors.New("no things")}, []string{
-			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="CreateError" "message"="no things"`}},
-		{"It still is.", statusView{revision: "r1"}, &Refusal{reasonInvalid, errors.New("no things")}, nil},
-		{"A warning.", statusView{revision: "r1", warnings: []warning{{reasonInvalidLogLevel, "none"}}}, nil, []string{
-			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="InvalidLogLevel" "message"="none"`}},
-	} {
-		lines = nil
-		view := step.view
-		view.conditions = append(view.conditions, acceptedCondition(step.refusal))
-		r.sendEvents(object, s, view)
-		if diff := cmp.Diff(step.want, lines); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.reason, diff)
-		}
 	}
 }

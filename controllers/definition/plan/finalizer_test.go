@@ -1,4 +1,4 @@
-package definition
+package plan
 
 import (
 	"testing"
@@ -46,7 +46,7 @@ func TestFinalizerOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{Object: map[string]any{"kind": tc.kind, "metadata": map[string]any{"name": "d"}, "spec": tc.spec}}
-			finalizer, rules := finalizerOf(object)
+			finalizer, rules := FinalizerOf(object)
 			if finalizer != tc.finalizer {
 				t.Errorf("%s\nfinalizer %q, want %q", tc.reason, finalizer, tc.finalizer)
 			}

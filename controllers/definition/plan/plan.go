@@ -1,4 +1,6 @@
-package definition
+// Package plan resolves definitions (CompositeController, DecoratorController, MapController): a Plan is what a host needs to run one, and what
+// offline commands read of it. It makes no request, but asks which resources are served.
+package plan
 
 import (
 	"errors"
@@ -50,12 +52,12 @@ type Plan struct {
 	writesNoStatus bool
 
 	// annotations are the warnings about the definition's annotations, which change without a new plan.
-	annotations []warning
+	annotations []Warning
 
-	uid types.UID
-	// generation is that of the newest spec that runs in this way. Only reconciles read and write it.
-	generation int64
-	name, kind string
+	UID types.UID
+	// Generation is that of the newest spec that runs in this way. Only reconciles read and write it.
+	Generation int64
+	Name, Kind string
 	// object is the definition as it is in the cluster, without what is no input of hooks.
 	object *unstructured.Unstructured
 }
@@ -67,19 +69,16 @@ type Refusal struct {
 	Err    error
 }
 
-// Reasons of the condition Accepted.
+// Reasons of refusals.
 const (
-	reasonAccepted = "Accepted"
-	reasonInvalid  = "Invalid"
-	reasonNotFound = "ResourceNotFound"
-	// reasonNotRecorded is for a definition whose finalizers a later start might not find.
-	reasonNotRecorded = "FinalizersNotRecorded"
+	ReasonInvalid          = "Invalid"
+	ReasonResourceNotFound = "ResourceNotFound"
 )
 
 // Plan resolves a definition of any kind.
 func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
-	_, warnings := logLevel(object)
-	if _, err := scriptRolloutOf(object); err != nil {
+	_, warnings := LogLevel(object)
+	if _, err := ScriptRollout(object); err != nil {
 		return nil, refusalOf(err)
 	}
 	object = asRequested(object)
@@ -110,13 +109,13 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 
 // complete sets what is the same for all kinds of definition.
 func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
-	plan.uid, plan.generation = object.GetUID(), object.GetGeneration()
-	plan.kind, plan.name, plan.object = object.GetKind(), object.GetName(), object
+	plan.UID, plan.Generation = object.GetUID(), object.GetGeneration()
+	plan.Kind, plan.Name, plan.object = object.GetKind(), object.GetName(), object
 	config := &plan.Config
-	config.Definition = plan.kind + " " + plan.name
+	config.Definition = plan.Kind + " " + plan.Name
 	config.Managers = p.managers(plan)
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
-	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.kind, plan.name)
+	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.Kind, plan.Name)
 	finalize := hookNamed(plan.Hooks, v1alpha1.FinalizeHook)
 	config.Finalizing.Enabled = finalize != nil
 	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil && equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))
@@ -133,9 +132,9 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	return err
 }
 
-// key returns the key of the definition.
-func (p *Plan) key() controller.Key {
-	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
+// Key returns the key of the definition.
+func (p *Plan) Key() controller.Key {
+	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.Kind), Name: p.Name}
 }
 
 // hookNamed returns the hook of a name, or nil.
@@ -148,8 +147,8 @@ func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hoo
 	return nil
 }
 
-// scriptRolloutOf returns spec.scriptRollout of a definition, or nil.
-func scriptRolloutOf(object *unstructured.Unstructured) (*v1alpha1.ScriptRollout, error) {
+// ScriptRollout returns spec.scriptRollout of a definition, or nil.
+func ScriptRollout(object *unstructured.Unstructured) (*v1alpha1.ScriptRollout, error) {
 	fields, found, err := unstructured.NestedMap(object.Object, "spec", "scriptRollout")
 	if err != nil || !found {
 		return nil, err
@@ -162,6 +161,16 @@ func scriptRolloutOf(object *unstructured.Unstructured) (*v1alpha1.ScriptRollout
 		return spec, err
 	}
 	return spec, analysis.Validate(spec)
+}
+
+// DeletionGuard returns spec.deletionGuard of a definition, or nil. The schema lets nothing in that can't be read.
+func DeletionGuard(object *unstructured.Unstructured) *v1alpha1.DeletionGuard {
+	set, _ := decode[struct {
+		Spec struct {
+			DeletionGuard *v1alpha1.DeletionGuard `json:"deletionGuard"`
+		} `json:"spec"`
+	}](object)
+	return set.Spec.DeletionGuard
 }
 
 // asRequested returns the definition in the form of requests. Its status is empty, and its log level, spec.scriptRollout and which
@@ -184,24 +193,24 @@ func decode[T any](object *unstructured.Unstructured) (*T, error) {
 
 // managers returns the field managers of a definition.
 func (p Planner) managers(plan *Plan) serverside.Managers {
-	kind := strings.ToLower(strings.TrimSuffix(plan.kind, "Controller"))
-	return serverside.Managers{Own: serverside.ManagerName(p.FieldManager, kind, plan.name), Former: append(parent.FormerManagers(), p.FieldManager)}
+	kind := strings.ToLower(strings.TrimSuffix(plan.Kind, "Controller"))
+	return serverside.Managers{Own: serverside.ManagerName(p.FieldManager, kind, plan.Name), Former: append(parent.FormerManagers(), p.FieldManager)}
 }
 
 func refusalOf(err error) *Refusal {
 	var missing *discovery.NotFoundError
 	switch {
 	case errors.As(err, &missing):
-		return &Refusal{reasonNotFound, err}
+		return &Refusal{Reason: ReasonResourceNotFound, Err: err}
 	default:
-		return &Refusal{reasonInvalid, err}
+		return &Refusal{Reason: ReasonInvalid, Err: err}
 	}
 }
 
-// equal reports whether both plans would run in the same way. A generation of an object has one spec.
-func (p *Plan) equal(other *Plan) bool {
-	return p.uid == other.uid && slices.Equal(p.Resources(), other.Resources()) &&
-		(p.generation == other.generation || equality.Semantic.DeepEqual(p.object.Object["spec"], other.object.Object["spec"]))
+// Equal reports whether both plans would run in the same way. A generation of an object has one spec.
+func (p *Plan) Equal(other *Plan) bool {
+	return p.UID == other.UID && slices.Equal(p.Resources(), other.Resources()) &&
+		(p.Generation == other.Generation || equality.Semantic.DeepEqual(p.object.Object["spec"], other.object.Object["spec"]))
 }
 
 // Resources returns those of parents, children, inputs and ControllerRevisions.

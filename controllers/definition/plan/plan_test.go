@@ -1,4 +1,4 @@
-package definition
+package plan
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func TestPlanEqual(t *testing.T) {
 		return &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	}
 	plan := func(edit func(*Plan, *discovery.Resource)) *Plan {
-		p, resource := &Plan{uid: "a", generation: 1, object: object(map[string]any{"hooks": "a"})}, things
+		p, resource := &Plan{UID: "a", Generation: 1, object: object(map[string]any{"hooks": "a"})}, things
 		if edit != nil {
 			edit(p, &resource)
 		}
@@ -30,18 +30,18 @@ func TestPlanEqual(t *testing.T) {
 		return p
 	}
 	base := plan(nil)
-	if !base.equal(plan(nil)) || !base.equal(plan(func(p *Plan, _ *discovery.Resource) { p.generation = 2 })) {
+	if !base.Equal(plan(nil)) || !base.Equal(plan(func(p *Plan, _ *discovery.Resource) { p.Generation = 2 })) {
 		t.Error("equal plans differ")
 	}
 	for what, edit := range map[string]func(*Plan, *discovery.Resource){
-		"UID":                func(p *Plan, _ *discovery.Resource) { p.uid = "b" },
-		"spec":               func(p *Plan, _ *discovery.Resource) { p.generation, p.object = 2, object(map[string]any{"hooks": "b"}) },
+		"UID":                func(p *Plan, _ *discovery.Resource) { p.UID = "b" },
+		"spec":               func(p *Plan, _ *discovery.Resource) { p.Generation, p.object = 2, object(map[string]any{"hooks": "b"}) },
 		"version":            func(_ *Plan, r *discovery.Resource) { r.Version = "v2" },
 		"scope":              func(_ *Plan, r *discovery.Resource) { r.Namespaced = true },
 		"status subresource": func(_ *Plan, r *discovery.Resource) { r.HasStatus = true },
 		"custom resource":    func(_ *Plan, r *discovery.Resource) { r.Custom = true },
 	} {
-		if base.equal(plan(edit)) {
+		if base.Equal(plan(edit)) {
 			t.Errorf("plans with another %s are equal", what)
 		}
 	}
@@ -80,7 +80,7 @@ func TestChildResourceTwice(t *testing.T) {
 				switch {
 				case c.want == "" && refusal != nil:
 					t.Error(refusal.Err)
-				case c.want != "" && (refusal == nil || refusal.Reason != reasonInvalid || !strings.Contains(refusal.Err.Error(), c.want)):
+				case c.want != "" && (refusal == nil || refusal.Reason != ReasonInvalid || !strings.Contains(refusal.Err.Error(), c.want)):
 					t.Errorf("refusal %v, want one with %q", refusal, c.want)
 				}
 			})

@@ -1,9 +1,7 @@
-package definition
+package plan
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 // relatedLimits resolves what a customize hook may ask for. A hook that is also a script is limited
@@ -60,39 +57,4 @@ func selectorOf(given *metav1.LabelSelector) (labels.Selector, error) {
 		return nil, nil
 	}
 	return metav1.LabelSelectorAsSelector(given)
-}
-
-// relatedWarnings returns those about what the customize hook may ask for: everything, or resources
-// that are not served at present.
-func (p Planner) relatedWarnings(plan *Plan) []warning {
-	customize := plan.Config.Customize
-	switch {
-	case customize == nil:
-		return nil
-	case customize.Limits.Declared != nil:
-		return p.unservedRelated(customize.Limits.Declared)
-	case customize.Limits.RefuseSecrets:
-		return nil
-	}
-	return []warning{{reasonRelatedNotDeclared, "the customize webhook may ask for all objects of the cluster, Secrets included, " +
-		"as nothing says what it needs: list that in relatedResources"}}
-}
-
-// unservedRelated returns the warning about declared resources that are not served, which may be
-// misspelled.
-func (p Planner) unservedRelated(declared []parent.DeclaredRule) []warning {
-	var unserved []string
-	for i, rule := range declared {
-		_, err := p.Find(rule.GroupVersion().String(), rule.Resource)
-		if missing := (*discovery.NotFoundError)(nil); errors.As(err, &missing) {
-			unserved = append(unserved, fmt.Sprintf("relatedResources[%d]: %v", i, err))
-		}
-	}
-	if len(unserved) == 0 {
-		return nil
-	}
-	if more := len(unserved) - maxNamed; more > 0 {
-		unserved = append(unserved[:maxNamed], fmt.Sprintf("relatedResources: and %d more that are not served", more))
-	}
-	return []warning{{reasonRelatedNotServed, strings.Join(unserved, "\n")}}
 }

@@ -1,4 +1,4 @@
-package definition
+package plan
 
 import (
 	"strings"
@@ -92,14 +92,14 @@ func TestRelatedLimits(t *testing.T) {
 			planner := Planner{Find: findServed}
 			plan, refusal := planner.Plan(object)
 			if refusal != nil || tc.refused != "" {
-				if refusal == nil || refusal.Reason != reasonInvalid || !strings.HasPrefix(refusal.Err.Error(), tc.refused) {
+				if refusal == nil || refusal.Reason != ReasonInvalid || !strings.HasPrefix(refusal.Err.Error(), tc.refused) {
 					t.Errorf("%s refused: %+v, want %q", tc.reason, refusal, tc.refused)
 				}
 				return
 			}
 			var reasons []string
-			for _, w := range planner.relatedWarnings(plan) {
-				reasons = append(reasons, w.reason)
+			for _, w := range planner.RelatedWarnings(plan) {
+				reasons = append(reasons, w.Reason)
 			}
 			if got := strings.Join(reasons, " "); got != tc.warning {
 				t.Errorf("%s warnings: %q, want %q", tc.reason, got, tc.warning)

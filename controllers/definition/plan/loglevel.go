@@ -1,4 +1,4 @@
-package definition
+package plan
 
 import (
 	"fmt"
@@ -10,12 +10,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
-// reasonInvalidLogLevel is the reason of the warning about a definition's annotation.
-const reasonInvalidLogLevel = "InvalidLogLevel"
-
-// logLevel returns the verbosity that a definition's annotation asks for, and a warning if that is none. One that is too high means the
+// LogLevel returns the verbosity that a definition's annotation asks for, and a warning if that is none. One that is too high means the
 // highest, and anything else that is wrong the process's.
-func logLevel(object *unstructured.Unstructured) (int, []warning) {
+func LogLevel(object *unstructured.Unstructured) (int, []Warning) {
 	value, asked := object.GetAnnotations()[v1alpha1.LogLevelAnnotation]
 	if !asked {
 		return 0, nil
@@ -30,7 +27,7 @@ func logLevel(object *unstructured.Unstructured) (int, []warning) {
 	default:
 		return level, nil
 	}
-	return level, []warning{{reasonInvalidLogLevel, fmt.Sprintf(
+	return level, []Warning{{Reason: ReasonInvalidLogLevel, Message: fmt.Sprintf(
 		"annotation %s: %q is no level, and %s: write %d to log decisions and what scripts print, or %d to log changed fields and what hooks answer too",
 		v1alpha1.LogLevelAnnotation, value, instead, verbosity.Decisions, verbosity.Values)}}
 }

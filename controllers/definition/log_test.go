@@ -1,0 +1,61 @@
+package definition
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// TestLogOfDefinitions checks what the log has of a definition: scripts that were loaded, were not, or are held back, and what needs
+// attention, each once.
+func TestLogOfDefinitions(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	r := &Reconciler{config: Config{Environment: parent.Environment{
+		Events: record.NewFakeRecorder(100), Log: log, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
+	}}}
+	object, s := &unstructured.Unstructured{Object: map[string]any{
+		"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "boxes"},
+		"status": map[string]any{"parents": int64(1)},
+	}}, &runtimeState{}
+	broken := scripts.State{Loaded: "r1", Desired: "r2", Problems: []scripts.Problem{{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("boom")}}}
+	for _, step := range []struct {
+		reason  string
+		view    statusView
+		refusal *plan.Refusal
+		want    []string
+	}{
+		{"The first scripts.", statusView{revision: "r1", problems: scripts.State{Loaded: "r1", Desired: "r1", Tested: "3 tests passed"}}, nil,
+			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1" "tests"="3 tests passed"`}},
+		{"An edit does not load.", statusView{revision: "r1", problems: broken}, nil, []string{
+			`"msg"="scripts did not load" "error"=null "definition"="CompositeController boxes" "reason"="ScriptSourceUnreadable" "problems"="hook sync: boom" "serves"="r1"`}},
+		{"Nothing has changed.", statusView{revision: "r1", problems: broken}, nil, nil},
+		{"It is taken back.", statusView{revision: "r1"}, nil,
+			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1"`}},
+		{"The spec is refused.", statusView{revision: "r1"}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, []string{
+			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="CreateError" "message"="no things"`}},
+		{"It still is.", statusView{revision: "r1"}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, nil},
+		{"A warning.", statusView{revision: "r1", warnings: []plan.Warning{{Reason: plan.ReasonInvalidLogLevel, Message: "none"}}}, nil, []string{
+			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="InvalidLogLevel" "message"="none"`}},
+	} {
+		lines = nil
+		view := step.view
+		view.conditions = append(view.conditions, acceptedCondition(step.refusal))
+		r.sendEvents(object, s, view)
+		if diff := cmp.Diff(step.want, lines); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.reason, diff)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Scripts returns the part of the definition that is about scripts. It has no hooks if none is a script.
+func (p *Plan) Scripts() (scripts.Spec, error) {
+	spec := scripts.Spec{
+		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
+		Object: p.object, IgnoreTests: p.Settings.ScriptTests == v1alpha1.IgnoreScriptTests,
+	}
+	for _, named := range p.Hooks {
+		if named.Hook.Script == nil {
+			continue
+		}
+		hook, err := scriptOf(named.Hook.Script)
+		if err != nil {
+			return spec, fmt.Errorf("spec.hooks.%s: %w", named.Name, err)
+		}
+		spec.Hooks[string(named.Name)] = hook
+	}
+	return spec, nil
+}
+
+func sourcesOf(sources []v1alpha1.ScriptSource) []scripts.Source {
+	result := make([]scripts.Source, 0, len(sources))
+	for _, source := range sources {
+		if source.Directory != nil {
+			result = append(result, scripts.Source{Directory: &scripts.Directory{Path: string(source.Directory.Path)}})
+		}
+		if source.ConfigMap == nil {
+			continue
+		}
+		c := &scripts.ConfigMap{Namespace: source.ConfigMap.Namespace, Name: source.ConfigMap.Name, Prefix: string(source.ConfigMap.Prefix)}
+		for _, item := range source.ConfigMap.Items {
+			c.Items = append(c.Items, scripts.Item{Key: item.Key, Path: string(item.Path)})
+		}
+		result = append(result, scripts.Source{ConfigMap: c})
+	}
+	return result
+}
+
+func scriptOf(script *v1alpha1.Script) (scripts.Hook, error) {
+	hook := scripts.Hook{
+		Path: string(script.Path), Inline: script.Inline, Engine: string(script.Engine),
+		Function: script.Function, Signature: engines.Signature(script.CallSignature()), MemoryBytes: script.MemoryLimit(),
+	}
+	if script.Parameters == nil {
+		return hook, nil
+	}
+	if err := json.Unmarshal(script.Parameters.Raw, &hook.Parameters); err != nil {
+		return hook, fmt.Errorf("script.parameters: %w", err)
+	}
+	return hook, nil
+}
+
+// ScriptNames returns the names of the hooks that scripts answer.
+func ScriptNames(named []v1alpha1.NamedHook) []string {
+	var names []string
+	for _, n := range named {
+		if n.Hook.Script != nil {
+			names = append(names, string(n.Name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ArchiveNamespace returns where a host in the namespace own archives the scripts of a definition with these sources: in the namespace of
+// all of them. If there are several namespaces or a directory, it is the host's own: text must not be copied into a namespace with other
+// readers.
+func ArchiveNamespace(sources []v1alpha1.ScriptSource, own string) string {
+	namespace := ""
+	for _, source := range sources {
+		switch {
+		case source.Directory != nil:
+			return own
+		case source.ConfigMap == nil:
+		case namespace != "" && namespace != source.ConfigMap.Namespace:
+			return own
+		default:
+			namespace = source.ConfigMap.Namespace
+		}
+	}
+	if namespace == "" {
+		return own
+	}
+	return namespace
+}
+
+// CallsWebhooks reports whether previews of the plan call a server.
+func (p *Plan) CallsWebhooks() bool {
+	return slices.ContainsFunc(p.Hooks, func(named v1alpha1.NamedHook) bool { return named.Hook.IsPreviewable() })
+}
