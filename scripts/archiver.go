@@ -150,10 +150,10 @@ func (a *archiver) archive(ctx context.Context) (tried, failed bool) {
 // IsArchived reports whether a revision of the sources that Current returned, and another one that served before, are in the archive, so that
 // the next process has both. Without an archive there is nothing to wait for.
 func (t *Tree) IsArchived(newest, before RevisionID) bool {
-	if t.archiver == nil {
+	if t.kept.archiver == nil {
 		return true
 	}
 	waits := func(w loadedFiles) bool { return w.id.IsKnownAs(before) }
-	archived := t.State().Archived == newest || t.archiver.unarchived.isLast(newest, t.archiver.history.Namespace)
-	return archived && !slices.ContainsFunc(t.archiver.unarchived.in(t.archiver.history.Namespace), waits)
+	archived := t.State().Archived == newest || t.kept.archiver.unarchived.isLast(newest, t.kept.archiver.history.Namespace)
+	return archived && !slices.ContainsFunc(t.kept.archiver.unarchived.in(t.kept.archiver.history.Namespace), waits)
 }

@@ -194,7 +194,7 @@ func TestArchivesTogetherAreBounded(t *testing.T) {
 
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := &Tree{wake: make(chan struct{}, 1), rested: time.Now().Add(time.Second)}
+		tree := &Tree{wake: make(chan struct{}, 1), last: lastLoad{rested: time.Now().Add(time.Second)}}
 		tree.trigger()
 		began := time.Now()
 		if tree.rest(t.Context()); time.Since(began) != time.Second || len(tree.wake) != 0 {

@@ -77,14 +77,13 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Tree{
 		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
-		sources: map[Origin]source{}, wake: make(chan struct{}, 1), verdicts: l.verdictsFor(spec),
-		revisions: l.revisionsFor(spec),
-		settling:  settling{openedAt: time.Now()},
+		sources: map[Origin]source{}, wake: make(chan struct{}, 1), settling: settling{openedAt: time.Now()},
+		kept: keptRevisions{verdicts: l.verdictsFor(spec), revisions: l.revisionsFor(spec)},
 	}
 	if spec.Archive != nil {
-		t.archiver = newArchiver(l.Config, spec, &t.revisions.unarchived, t.retained, t.onArchived)
-		t.loads = newLoads(ctx, t)
-		go t.archiver.run(ctx)
+		t.kept.archiver = newArchiver(l.Config, spec, &t.kept.revisions.unarchived, t.retained, t.onArchived)
+		t.kept.loads = newLoads(ctx, t)
+		go t.kept.archiver.run(ctx)
 	}
 	t.trigger()
 	for origin := range spec.origins() {

@@ -87,10 +87,10 @@ type previewInputs struct {
 // is looked at again when these change.
 func (t *Tree) SetPreviewInputs(version string, approvals Approvals) {
 	t.mu.Lock()
-	changed := t.previewed.version != version || !t.previewed.approvals.equal(approvals)
-	t.previewed = previewInputs{version, approvals}
+	changed := t.previews.inputs.version != version || !t.previews.inputs.approvals.equal(approvals)
+	t.previews.inputs = previewInputs{version, approvals}
 	if changed {
-		t.repreview.Store(true)
+		t.previews.again.Store(true)
 	}
 	waiting := t.state.Held != "" || t.state.Previewing != ""
 	t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *Tree) EditID(id RevisionID) RevisionID {
 // isApproved reports whether the definition, its status or a ConfigMap names an edit as approved.
 func (t *Tree) isApproved(id RevisionID) bool {
 	t.mu.Lock()
-	approvals := t.previewed.approvals
+	approvals := t.previews.inputs.approvals
 	t.mu.Unlock()
 	if slices.ContainsFunc(approvals.Named, id.IsApprovedBy) {
 		return true
@@ -127,44 +127,44 @@ func (t *Tree) isApproved(id RevisionID) bool {
 func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bool) {
 	current := t.Current()
 	if t.spec.Preview == nil || current.id() == r.ID || current == nil && r.ID.IsKnownAs(t.spec.Serving) {
-		t.hold = hold{}
+		t.previews.hold = hold{}
 		return Preview{}, true
 	}
 	if id := t.EditID(r.ID); t.isApproved(id) {
-		t.hold = hold{}
+		t.previews.hold = hold{}
 		t.library.Metrics.previewed(t.spec.Definition, previewApproved, 0)
 		return Preview{Approved: id, Summary: ApprovedSummary}, true
 	}
-	again := t.repreview.Swap(false) // Also while the archive is awaited: publishHeld would look again at once, for ever.
+	again := t.previews.again.Swap(false) // Also while the archive is awaited: publishHeld would look again at once, for ever.
 	if current == nil {
 		if current = t.lastGood(ctx); current != nil {
-			t.hold = hold{} // There is something to compare it with now.
+			t.previews.hold = hold{} // There is something to compare it with now.
 			t.publish(ctx, current, State{Desired: r.ID, Previewing: r.ID})
 		} else if t.restored.isAwaited() {
 			p = Preview{Later: true}
-			t.hold = hold{candidate: r, last: p}
+			t.previews.hold = hold{candidate: r, last: p}
 			return p, true
 		}
 	}
-	if t.hold.candidate == r && !t.hold.last.Later && !again {
-		return t.hold.last, true
+	if t.previews.hold.candidate == r && !t.previews.hold.last.Later && !again {
+		return t.previews.hold.last, true
 	}
 	began := time.Now()
 	p, finished = t.runPreview(ctx, r)
-	if finished && p.Held == "" && t.repreview.Load() { // What it depends on has changed meanwhile.
+	if finished && p.Held == "" && t.previews.again.Load() { // What it depends on has changed meanwhile.
 		t.trigger()
 		finished = false
 	}
 	if !finished {
-		t.hold = hold{candidate: r, last: Preview{Later: true}}
+		t.previews.hold = hold{candidate: r, last: Preview{Later: true}}
 		return p, false
 	}
 	if current == nil && !p.Later && !p.Compared {
 		p = t.uncompared(r, p)
 	}
-	t.hold = hold{}
+	t.previews.hold = hold{}
 	if p.Later || p.Held != "" {
-		t.hold = hold{candidate: r, last: p}
+		t.previews.hold = hold{candidate: r, last: p}
 	}
 	if !p.Later {
 		t.library.Metrics.previewed(t.spec.Definition, p.result(), time.Since(began))
@@ -199,7 +199,7 @@ func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
 		state.Previewing = id
 	}
 	t.publish(ctx, t.lastGood(ctx), state)
-	if t.repreview.Load() {
+	if t.previews.again.Load() {
 		t.trigger()
 	}
 }
@@ -223,7 +223,7 @@ func (t *Tree) runPreview(ctx context.Context, r *Revision) (Preview, bool) {
 			state.Desired, state.Testing, state.Previewing, state.Held = r.ID, "", r.ID, ""
 			t.publish(ctx, t.Current(), state)
 		case <-t.wake:
-			if t.repreview.Load() || !t.holds(r.content) || t.isApproved(t.EditID(r.ID)) || t.isSuspended() {
+			if t.previews.again.Load() || !t.holds(r.content) || t.isApproved(t.EditID(r.ID)) || t.isSuspended() {
 				t.trigger()
 				return Preview{}, false
 			}

@@ -50,7 +50,7 @@ func (r restored) isAwaited() bool { return !r.since.IsZero() && time.Since(r.si
 // process or, at its start, what served before it.
 func (t *Tree) lastGood(ctx context.Context) *Revision {
 	last := t.Current()
-	if last != nil || t.archiver == nil || t.spec.Serving == "" || t.restored.final || time.Now().Before(t.restored.again) {
+	if last != nil || t.kept.archiver == nil || t.spec.Serving == "" || t.restored.final || time.Now().Before(t.restored.again) {
 		return last
 	}
 	r, err := t.restore(ctx, t.spec.Serving)
@@ -62,7 +62,7 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	}
 	switch {
 	case err == nil:
-		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(string(r.ID))}
+		t.restored = restored{final: true, from: t.kept.archiver.history.Namespace + "/" + t.kept.archiver.history.Name(string(r.ID))}
 	case errors.Is(err, archive.ErrNone):
 		t.restored = restored{final: true, reason: err.Error()}
 	default:
@@ -106,7 +106,7 @@ func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
 func (t *Tree) loadArchived(ctx context.Context, id RevisionID) (archive.Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return t.archiver.history.Load(ctx, string(id))
+	return t.kept.archiver.history.Load(ctx, string(id))
 }
 
 // archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded. Earlier versions archived no hooks: then

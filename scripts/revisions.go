@@ -39,7 +39,7 @@ func (l *Library) revisionsFor(spec Spec) *revisions {
 	defer l.mu.Unlock()
 	for t := range l.trees {
 		if t.spec.isOfSameDefinition(spec) {
-			return t.revisions
+			return t.kept.revisions
 		}
 	}
 	return &revisions{}
@@ -94,7 +94,7 @@ func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	if err := id.check(); err != nil {
 		return nil, err
 	}
-	r, err := t.revisions.find(id)
+	r, err := t.kept.revisions.find(id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -103,10 +103,10 @@ func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	case r != nil:
 		return r, nil
 	}
-	if t.loads == nil {
+	if t.kept.loads == nil {
 		return nil, fmt.Errorf("revision %s: it did not serve in this process, and nothing is archived", id.Short())
 	}
-	return nil, t.loads.begin(id)
+	return nil, t.kept.loads.begin(id)
 }
 
 // check returns an error if id is neither 64 nor 16 digits.
@@ -127,7 +127,7 @@ func (t *Tree) remember(r *Revision) {
 	if t.spec.Retained != nil {
 		retained = append(retained, t.spec.Retained()...)
 	}
-	t.revisions.remember(r, retained)
+	t.kept.revisions.remember(r, retained)
 }
 
 // retained returns what Spec.Retained does, for the archive.
@@ -210,7 +210,7 @@ func (l *loads) load(id RevisionID) {
 	if l.ctx.Err() != nil {
 		return
 	}
-	if err == nil && !l.tree.revisions.has(r.ID) {
+	if err == nil && !l.tree.kept.revisions.has(r.ID) {
 		l.tree.remember(r)
 	}
 	l.mu.Lock()

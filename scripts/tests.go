@@ -25,7 +25,7 @@ type outcome struct {
 // have changed meanwhile: then there is no verdict.
 func (t *Tree) test(ctx context.Context, d *moduleTree, r *Revision) ([]Problem, bool) {
 	if !t.needsTests(ctx, d, r.ID) {
-		t.tested = ""
+		t.tests.passed = ""
 		return nil, true
 	}
 	if t.Current() == nil {
@@ -42,8 +42,8 @@ func (t *Tree) test(ctx context.Context, d *moduleTree, r *Revision) ([]Problem,
 	case !finished:
 		return nil, false
 	case result == resultPassed:
-		t.verdicts.pass(d.text())
-		t.tested = o.report.summary()
+		t.kept.verdicts.pass(d.text())
+		t.tests.passed = o.report.summary()
 		return nil, true
 	}
 	return o.problems(d), true
@@ -76,7 +76,7 @@ func (t *Tree) runTests(ctx context.Context, d *moduleTree, r *Revision) (outcom
 		case <-slow:
 			t.publish(ctx, t.Current(), t.testing(r.ID))
 		case <-t.wake:
-			if t.retest.Load() || !t.holds(r.content) {
+			if t.tests.again.Load() || !t.holds(r.content) {
 				t.trigger()
 				return outcome{}, false
 			}
@@ -96,11 +96,11 @@ func (t *Tree) holds(content fingerprint) bool {
 // that failed are run again, and tests that run begin again.
 func (t *Tree) SetTestInputs(version string) {
 	t.mu.Lock()
-	changed := t.inputs != "" && t.inputs != version
-	t.inputs = version
+	changed := t.tests.inputs != "" && t.tests.inputs != version
+	t.tests.inputs = version
 	t.mu.Unlock()
 	if changed {
-		t.retest.Store(true)
+		t.tests.again.Store(true)
 		t.trigger()
 	}
 }

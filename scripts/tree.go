@@ -31,31 +31,58 @@ type Tree struct {
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	closing sync.Once
+	kept    keptRevisions
+
+	current atomic.Pointer[Revision]
+	mu      sync.Mutex
+	// state and suspended are guarded by mu.
+	state     State
+	suspended bool
+	tests     treeTests
+	previews  treePreviews
+
+	// The fields below are used only by the goroutine of run.
+	last     lastLoad
+	restored restored
+	settling settling
+}
+
+// keptRevisions are where a tree has revisions besides the one that serves.
+type keptRevisions struct {
 	// archiver archives revisions that loaded. It may be nil.
 	archiver *archiver
 	verdicts *verdicts
 	// revisions are those in memory, and loads those being loaded from the archive. The latter is nil without an archiver.
 	revisions *revisions
 	loads     *loads
+}
 
-	current atomic.Pointer[Revision]
-	mu      sync.Mutex
-	state   State
-	inputs  string // of tests, besides the text
-	retest  atomic.Bool
-	// previewed is guarded by mu. repreview is set if what was held is to be previewed again.
-	previewed previewInputs
-	repreview atomic.Bool
-	suspended bool // is guarded by mu
+// treeTests are what tests of a tree depend on and came to.
+type treeTests struct {
+	// inputs are what they depend on besides the text. The tree's mu guards it.
+	inputs string
+	// again is set if tests that failed are to be run again.
+	again atomic.Bool
+	// passed is what came of the tests of the revision that serves. Only run uses it.
+	passed string
+}
 
-	// The fields below are used only by the goroutine of run.
-	failed   fingerprint // what did not compile the last time
+// treePreviews are what previews of a tree depend on and came to.
+type treePreviews struct {
+	// inputs are guarded by the tree's mu.
+	inputs previewInputs
+	// again is set if what was held is to be previewed again.
+	again atomic.Bool
+	// hold is used only by run.
+	hold hold
+}
+
+// lastLoad is what is known of the last load.
+type lastLoad struct {
+	failed   fingerprint // what did not compile
 	failures []Problem   // and why
-	restored restored
-	hold     hold
-	settling settling
-	tested   string // what came of the tests of the revision that serves
-	rested   time.Time
+	// rested is when the tree may be put together again.
+	rested time.Time
 }
 
 // Current returns the revision that serves, or nil until the first one has loaded.
@@ -123,8 +150,8 @@ func (t *Tree) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-retry:
-			if woken = time.Now(); isTransient(t.failures) {
-				t.failures = nil
+			if woken = time.Now(); isTransient(t.last.failures) {
+				t.last.failures = nil
 			}
 		case <-again:
 			woken = time.Now()
@@ -133,8 +160,8 @@ func (t *Tree) run(ctx context.Context) {
 			t.rest(ctx)
 			t.debounce(ctx)
 		}
-		if t.retest.Swap(false) && areTests(t.failures) {
-			t.failures = nil
+		if t.tests.again.Swap(false) && areTests(t.last.failures) {
+			t.last.failures = nil
 		}
 		if t.isSuspended() {
 			retry, again = nil, nil
@@ -142,7 +169,7 @@ func (t *Tree) run(ctx context.Context) {
 		}
 		t.load(ctx, woken)
 		again = t.lookAgain()
-		if retry = nil; isTransient(t.failures) {
+		if retry = nil; isTransient(t.last.failures) {
 			retry = time.After(retryAfter)
 		}
 	}
@@ -152,7 +179,7 @@ func (t *Tree) run(ctx context.Context) {
 // takes a quarter of a processor at most, besides what compiles it.
 func (t *Tree) rest(ctx context.Context) {
 	select {
-	case <-time.After(time.Until(t.rested)):
+	case <-time.After(time.Until(t.last.rested)):
 	case <-ctx.Done():
 	}
 	select {
@@ -190,7 +217,7 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 	if !d.pending {
 		t.observe(content)
 	}
-	t.rested = time.Now().Add(min(3*time.Since(began), debounceLimit))
+	t.last.rested = time.Now().Add(min(3*time.Since(began), debounceLimit))
 	switch {
 	case len(d.problems) > 0:
 		if t.isUnsettled(true) {
@@ -220,7 +247,7 @@ func (t *Tree) loadContent(ctx context.Context, d *moduleTree, content fingerpri
 		return
 	}
 	if t.isUnsettled(preview.Held != "" || preview.Destroys) {
-		t.hold = hold{candidate: revision, last: preview}
+		t.previews.hold = hold{candidate: revision, last: preview}
 		return
 	}
 	if preview.Later || preview.Held != "" {
@@ -236,14 +263,14 @@ func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, pre
 	t.restored = restored{}
 	state := State{
 		Desired: revision.ID, Warnings: State{}.withProblems(d.warnings(revision.Programs)).Message(),
-		Tested: t.tested, Previewed: preview.Summary, NotCompared: preview.NotCompared, Approved: preview.Approved,
+		Tested: t.tests.passed, Previewed: preview.Summary, NotCompared: preview.NotCompared, Approved: preview.Approved,
 	}
 	if !t.publish(ctx, revision, state) {
 		return
 	}
-	passed := t.verdicts.serve(d)
-	if t.archiver != nil {
-		t.archiver.offer(revision.ID, archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
+	passed := t.kept.verdicts.serve(d)
+	if t.kept.archiver != nil {
+		t.kept.archiver.offer(revision.ID, archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
 	}
 	if revision != before {
 		t.library.Metrics.reloaded(time.Since(woken))
@@ -266,11 +293,11 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	if last := t.Current(); last.is(content, d.trustDomain) {
 		return last, nil
 	}
-	if t.failures != nil && t.failed == content {
-		return nil, t.failures
+	if t.last.failures != nil && t.last.failed == content {
+		return nil, t.last.failures
 	}
-	if t.hold.candidate.is(content, d.trustDomain) {
-		return t.hold.candidate, nil
+	if t.previews.hold.candidate.is(content, d.trustDomain) {
+		return t.previews.hold.candidate, nil
 	}
 	r, problems := t.buildTelling(ctx, d, content)
 	if problems == nil {
@@ -282,7 +309,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 			r = shared // Another definition's tests have ended meanwhile.
 		}
 	}
-	if t.failed, t.failures = content, problems; problems != nil {
+	if t.last.failed, t.last.failures = content, problems; problems != nil {
 		return nil, problems
 	}
 	return r, nil

@@ -54,7 +54,7 @@ func (l *Library) verdictsFor(spec Spec) *verdicts {
 	defer l.mu.Unlock()
 	for t := range l.trees {
 		if t.spec.isOfSameDefinition(spec) {
-			return t.verdicts
+			return t.kept.verdicts
 		}
 	}
 	return &verdicts{}
@@ -76,13 +76,13 @@ func (t *Tree) needsTests(ctx context.Context, d *moduleTree, id RevisionID) boo
 	}
 	text := d.text()
 	switch {
-	case t.verdicts.knows(text), id.IsKnownAs(t.spec.Serving):
+	case t.kept.verdicts.knows(text), id.IsKnownAs(t.spec.Serving):
 		return false
-	case t.archiver == nil:
+	case t.kept.archiver == nil:
 		return true
 	}
 	if archived, err := t.loadArchived(ctx, id); err == nil && archived.TestsPassed {
-		t.verdicts.pass(text)
+		t.kept.verdicts.pass(text)
 		return false
 	}
 	if t.Current() != nil || t.spec.Serving == "" {
