@@ -114,7 +114,7 @@ func (p *Pool) assign() bool {
 	}
 	p.queue.take(c.waiter)
 	if c.worker.join(c.waiter.program.domain) {
-		c.worker.domainSince = time.Now()
+		c.worker.trust.since = time.Now()
 	}
 	c.worker.expected = c.waiter.program.next
 	c.waiter.result <- grant{process: c.worker}
@@ -260,7 +260,7 @@ func (p *Pool) idleWorkers() int {
 func (p *Pool) spareWorkers() int {
 	n := 0
 	for w, idle := range p.processes {
-		if idle && !w.assigned {
+		if idle && !w.trust.assigned {
 			n++
 		}
 	}

@@ -42,15 +42,15 @@ func TestChoose(t *testing.T) {
 			now := time.Unix(1000, 0)
 			p := &Pool{config: Config{Workers: 2, ShareWorkers: c.share}, queue: newQueue(), processes: map[*process]bool{}}
 			for i, text := range strings.Fields(c.workers) {
-				w := &process{slot: i, programs: newProgramCache(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
+				w := &process{slot: i, caches: newWorkerCaches(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
 				if domain := strings.Trim(text, "*!~+."); domain != "-" {
 					w.join(domain)
 				}
-				if w.domainSince = now.Add(-minTimeSlice); strings.Contains(text, "~") {
-					w.domainSince, w.idleSince = now, now
+				if w.trust.since = now.Add(-minTimeSlice); strings.Contains(text, "~") {
+					w.trust.since, w.idleSince = now, now
 				}
 				if strings.Contains(text, "!") {
-					w.killReason = reasonDomain
+					w.killing.reason = reasonDomain
 				}
 				switch {
 				case strings.Contains(text, "+"):
@@ -69,9 +69,9 @@ func TestChoose(t *testing.T) {
 				got = "wait " + c.wait.String()
 			case c.worker == nil:
 			case c.waiter == nil:
-				got = c.worker.domain + " ends: " + c.reason
-			case c.worker.assigned:
-				got = c.worker.domain + " to " + c.waiter.owner
+				got = c.worker.trust.domain + " ends: " + c.reason
+			case c.worker.trust.assigned:
+				got = c.worker.trust.domain + " to " + c.waiter.owner
 			default:
 				got = "- to " + c.waiter.owner
 			}

@@ -24,15 +24,15 @@ const maxReusedBuffer = 1 << 20
 
 // load sends a program to the worker, which has limit of its own time to load it.
 func (w *process) load(ctx context.Context, prog *program, limit time.Duration) (protocol.Answer, outcome, error) {
-	load := protocol.Load{Evict: w.programs.evict(&w.texts), Engine: prog.engine, Hook: prog.hook, Script: prog.script}
+	load := protocol.Load{Evict: w.caches.programs.evict(&w.caches.texts), Engine: prog.engine, Hook: prog.hook, Script: prog.script}
 	var texts map[string]*cachedText
-	load.Files, texts = w.texts.share(prog, func(c content) bool { return prog.pool.isChecked(prog, c) })
-	load.EvictTexts = w.texts.evict()
+	load.Files, texts = w.caches.texts.share(prog, func(c content) bool { return prog.pool.isChecked(prog, c) })
+	load.EvictTexts = w.caches.texts.evict()
 	answer, o, err := w.ask(ctx, protocol.KindLoad, prog, limit, load.Append)
 	if err == nil {
 		prog.setUsed(answer.Files)
 		prog.pool.setChecked(prog, answer.Files)
-		w.programs.add(prog.name, min(max(0, answer.ProgramBytes), maxProgramMemory)) // The worker may claim anything.
+		w.caches.programs.add(prog.name, min(max(0, answer.ProgramBytes), maxProgramMemory)) // The worker may claim anything.
 	}
 	w.keepTexts(prog, texts, err == nil)
 	return answer, o, err
@@ -42,23 +42,23 @@ func (w *process) load(ctx context.Context, prog *program, limit time.Duration) 
 func (w *process) keepTexts(prog *program, texts map[string]*cachedText, loaded bool) {
 	for path, text := range texts {
 		if loaded && prog.uses(path) {
-			w.programs.addText(prog.name, text)
+			w.caches.programs.addText(prog.name, text)
 		} else {
-			w.texts.release(text)
+			w.caches.texts.release(text)
 		}
 	}
 }
 
 // call sends the call of a task, whose program the worker has.
 func (w *process) call(ctx context.Context, prog *program, t task) (protocol.Answer, outcome, error) {
-	w.programs.use(prog.name)
-	w.objects.evict()
+	w.caches.programs.use(prog.name)
+	w.caches.objects.evict()
 	return w.ask(ctx, protocol.KindCall, prog, t.limit, func(e *wire.Encoder) {
 		e.Max = len(e.Bytes()) + protocol.MaxRequestBytes
 		if !t.resendObjects {
-			e.Share = w.objects.share
+			e.Share = w.caches.objects.share
 		}
-		protocol.Call{Evict: w.objects.evicted, Call: t.call}.Append(e)
+		protocol.Call{Evict: w.caches.objects.evicted, Call: t.call}.Append(e)
 	})
 }
 
@@ -73,14 +73,14 @@ func (w *process) ask(
 	e := wire.NewEncoder(wire.Begin(w.buffer))
 	protocol.Question{Kind: kind, Number: w.number, Timeout: limit, Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
 	if rest(e); e.Err() != nil {
-		w.objects.rollback()
+		w.caches.objects.rollback()
 		return protocol.Answer{}, inconclusive, encodeError(e.Err())
 	}
 	frame := wire.Finish(e.Bytes())
 	if w.buffer = nil; cap(frame) <= maxReusedBuffer {
 		w.buffer = frame
 	}
-	w.stderr.reset()
+	w.pipes.stderr.reset()
 	deadline := w.killAtDeadline(limit+w.grace, reasonDeadline)
 	defer func() { engines.SpendBudget(ctx, deadline.Stop()) }()
 	if !w.send(frame) {
@@ -88,7 +88,7 @@ func (w *process) ask(
 		return protocol.Answer{}, inconclusive, errNotSent
 	}
 	if kind == protocol.KindCall {
-		w.objects.commit()
+		w.caches.objects.commit()
 	}
 	payload := w.receive(ctx, deadline)
 	if payload == nil {
@@ -101,10 +101,10 @@ func (w *process) ask(
 
 // send sends a question. It reports whether the worker was waiting for one and could be sent all of it.
 func (w *process) send(frame []byte) bool {
-	if !w.sender.CompareAndSwap(hostSends, workerSends) {
+	if !w.pipes.sender.CompareAndSwap(hostSends, workerSends) {
 		return false
 	}
-	_, err := w.stdin.Write(frame)
+	_, err := w.pipes.stdin.Write(frame)
 	return err == nil
 }
 
@@ -113,11 +113,11 @@ func (w *process) receive(ctx context.Context, deadline *owntime.Limit) []byte {
 	done := ctx.Done()
 	for {
 		select {
-		case payload := <-w.answers:
+		case payload := <-w.pipes.answers:
 			return payload
 		case <-w.exited:
 			select {
-			case payload := <-w.answers: // It was sent before the exit.
+			case payload := <-w.pipes.answers: // It was sent before the exit.
 				return payload
 			default:
 				return nil
@@ -138,12 +138,12 @@ func (w *process) receive(ctx context.Context, deadline *owntime.Limit) []byte {
 func (w *process) sendCancel() {
 	e := wire.NewEncoder(wire.Begin(nil))
 	protocol.AppendCancel(e, w.number)
-	_, _ = w.stdin.Write(wire.Finish(e.Bytes()))
+	_, _ = w.pipes.stdin.Write(wire.Finish(e.Bytes()))
 }
 
 // decodeAnswer decodes an answer. A worker that sends anything else is killed.
 func (w *process) decodeAnswer(payload []byte) (protocol.Answer, outcome, error) {
-	answer, err := protocol.ReadAnswer(payload, w.objects.get)
+	answer, err := protocol.ReadAnswer(payload, w.caches.objects.get)
 	if err == nil && answer.Number != w.number {
 		err = errors.New("it answered another question than the one it was asked")
 	}
@@ -152,7 +152,7 @@ func (w *process) decodeAnswer(payload []byte) (protocol.Answer, outcome, error)
 		return protocol.Answer{}, fatal, &engines.Error{Kind: engines.Failed, Message: "script worker crashed: " + err.Error()}
 	}
 	w.nearLimit = answer.NearLimit
-	w.engineMemory = min(max(0, answer.CachedBytes), maxEngineMemory)
+	w.caches.engineMemory = min(max(0, answer.CachedBytes), maxEngineMemory)
 	if answer.Unreadable {
 		w.kill(reasonProtocol)
 		return protocol.Answer{}, inconclusive, errUnreadable

@@ -62,21 +62,21 @@ func (c Config) domainOf(named string) string {
 // join makes a worker belong to the trust domain for as long as it lives. It reports whether the worker
 // belonged to none before.
 func (w *process) join(domain string) bool {
-	if w.assigned || domain == sharedDomain {
+	if w.trust.assigned || domain == sharedDomain {
 		return false
 	}
-	w.assigned, w.domain = true, domain
+	w.trust.assigned, w.trust.domain = true, domain
 	return true
 }
 
 // isForeign reports whether the worker has run scripts of another trust domain: they may have taken it over,
 // and must see and change nothing of this one.
-func (w *process) isForeign(domain string) bool { return w.assigned && w.domain != domain }
+func (w *process) isForeign(domain string) bool { return w.trust.assigned && w.trust.domain != domain }
 
 // isTimeSliceOver reports whether the idle worker may be replaced for another domain although its own has questions.
 // It is false for a worker that belongs to no domain yet.
 func (w *process) isTimeSliceOver(now time.Time, t tenure) bool {
-	return w.assigned && w.expected != expectsLoad && now.Sub(w.domainSince) >= t.slice
+	return w.trust.assigned && w.expected != expectsLoad && now.Sub(w.trust.since) >= t.slice
 }
 
 // keptUntil returns until when the idle worker is kept for the next question of its domain.
@@ -84,11 +84,11 @@ func (w *process) keptUntil(t tenure) time.Time {
 	switch {
 	case w.expected == expectsLoad:
 		return w.idleSince.Add(t.slice)
-	case w.expected == expectsNothing && w.assigned:
+	case w.expected == expectsNothing && w.trust.assigned:
 		return w.idleSince
 	}
 	until := w.idleSince.Add(t.grace)
-	if over := w.domainSince.Add(t.slice); w.assigned && over.Before(until) {
+	if over := w.trust.since.Add(t.slice); w.trust.assigned && over.Before(until) {
 		return over
 	}
 	return until

@@ -35,18 +35,11 @@ type process struct {
 	maxMemory int64
 
 	command *exec.Cmd
-	stdin   *os.File
-	stderr  *stderrBuffer
+	pipes   pipes
 	usage   *usage
-	sender  atomic.Int32 // Which side may send next.
-	answers chan []byte
 	exited  chan struct{} // Closed once exit is set.
 	exit    workerExit
-
-	mu         sync.Mutex
-	killReason string
-	deadline   owntime.End // How its time was over, if it was killed for that.
-	grown      int64       // How much memory it had gained then.
+	killing killing
 
 	// questions counts the questions sent.
 	questions atomic.Uint64
@@ -58,22 +51,53 @@ type process struct {
 	budget    int64 // The memory limit of the last question.
 	memory    memoryUse
 	buffer    []byte
-	programs  programCache
-	texts     textCache
-	// engineMemory is what the worker's engines keep for programs to come, in bytes.
-	engineMemory int64
-	objects      objectCache
+	caches    workerCaches
 
 	// The fields below belong to the pool, and are used while it is locked.
-	assigned    bool // It is of a trust domain, of that name, since that time.
-	domain      string
-	domainSince time.Time
-	idleSince   time.Time
+	trust     trust
+	idleSince time.Time
 	// expected says which question comes next from the caller of the last one, as far as is known.
 	expected expectation
 }
 
-// Values of process.sender. A worker that sends anything but one message when it may is killed.
+// pipes are the streams between the host and a worker.
+type pipes struct {
+	stdin   *os.File
+	stderr  *stderrBuffer
+	sender  atomic.Int32 // Which side may send next.
+	answers chan []byte
+}
+
+// killing is why the host kills a worker.
+type killing struct {
+	mu       sync.Mutex
+	reason   string
+	deadline owntime.End // How its time was over, if it was killed for that.
+	grown    int64       // How much memory it had gained then.
+}
+
+// workerCaches are what a worker keeps for questions to come, as far as the host knows.
+type workerCaches struct {
+	programs programCache
+	texts    textCache
+	// engineMemory is what the worker's engines keep for programs to come, in bytes.
+	engineMemory int64
+	objects      objectCache
+}
+
+// newWorkerCaches returns those of a worker that has not been asked anything.
+func newWorkerCaches() workerCaches {
+	return workerCaches{programs: newProgramCache(), texts: newTextCache(), objects: newObjectCache()}
+}
+
+// trust is the trust domain of a worker: whether it is of one, of which name, since when.
+type trust struct {
+	assigned bool
+	domain   string
+	since    time.Time
+}
+
+// Values of pipes.sender. A worker that sends anything but one message when it may is killed.
 const (
 	workerSends int32 = iota // A new worker sends Ready.
 	hostSends
@@ -94,8 +118,8 @@ func defaultCommand() []string { return []string{executable(), worker.Argument} 
 // start starts a worker for programs with memory limits up to maxMemory, and waits for its first message.
 func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, error) {
 	p := &process{
-		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newProgramCache(), texts: newTextCache(), objects: newObjectCache(),
-		answers: make(chan []byte, 1), stderr: newStderrBuffer(), exited: make(chan struct{}),
+		slot: slot, grace: config.Grace, maxMemory: maxMemory, caches: newWorkerCaches(), exited: make(chan struct{}),
+		pipes: pipes{answers: make(chan []byte, 1), stderr: newStderrBuffer()},
 	}
 	out, stderr, err := p.launch(config)
 	if err != nil {
@@ -104,7 +128,7 @@ func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, 
 	go p.monitor(bufio.NewReader(out), stderr)
 	defer p.killAtDeadline(startTimeout, reasonStart).Stop()
 	select {
-	case first := <-p.answers:
+	case first := <-p.pipes.answers:
 		ready, err := protocol.ReadReady(first)
 		if unmet := config.Require.Unmet(ready.Report); err == nil && len(unmet) > 0 {
 			err = &UnconfinedError{Unmet: unmet}
@@ -124,10 +148,10 @@ func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, 
 
 // launch starts the process with a pipe for each of its standard streams and no other descriptor.
 func (p *process) launch(config Config) (out, stderr *os.File, err error) {
-	var pipes [3][2]*os.File
-	for i := range pipes {
-		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
-			closeAll(pipes[:i])
+	var ends [3][2]*os.File
+	for i := range ends {
+		if ends[i][0], ends[i][1], err = os.Pipe(); err != nil {
+			closeAll(ends[:i])
 			return nil, nil, err
 		}
 	}
@@ -138,17 +162,17 @@ func (p *process) launch(config Config) (out, stderr *os.File, err error) {
 	p.command.Args[0] = os.Args[0]
 	p.command.Env = worker.Environment()
 	p.command.SysProcAttr = processGroup()
-	p.command.Stdin, p.command.Stdout, p.command.Stderr = pipes[0][0], pipes[1][1], pipes[2][1]
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = ends[0][0], ends[1][1], ends[2][1]
 	err = p.command.Start()
-	for _, theirs := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} {
+	for _, theirs := range []*os.File{ends[0][0], ends[1][1], ends[2][1]} {
 		theirs.Close()
 	}
 	if err != nil {
-		closeAll(pipes[:])
+		closeAll(ends[:])
 		return nil, nil, err
 	}
-	p.stdin = pipes[0][1]
-	return pipes[1][0], pipes[2][0], nil
+	p.pipes.stdin = ends[0][1]
+	return ends[1][0], ends[2][0], nil
 }
 
 // closeAll closes both ends of each pipe. An end may be closed already.
@@ -161,7 +185,7 @@ func closeAll(pipes [][2]*os.File) {
 
 // monitor passes on the worker's messages until it exits, then sets exit.
 func (p *process) monitor(out *bufio.Reader, stderr *os.File) {
-	go p.stderr.readFrom(stderr)
+	go p.pipes.stderr.readFrom(stderr)
 	p.readAnswers(out)
 	_ = p.command.Process.Kill() // It may have closed its output without exiting.
 	_ = p.command.Wait()         // The status is in ProcessState.
@@ -169,8 +193,8 @@ func (p *process) monitor(out *bufio.Reader, stderr *os.File) {
 	_ = stderr.SetReadDeadline(time.Now().Add(time.Second))
 	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String()}
 	p.exit.deadline, p.exit.grown = p.atDeadline()
-	p.exit.stderr, p.exit.dropped = p.stderr.wait()
-	p.stdin.Close()
+	p.exit.stderr, p.exit.dropped = p.pipes.stderr.wait()
+	p.pipes.stdin.Close()
 	close(p.exited)
 }
 
@@ -181,7 +205,7 @@ func (p *process) readAnswers(out *bufio.Reader) {
 		if _, err := out.Peek(1); err != nil {
 			return
 		}
-		if !p.sender.CompareAndSwap(workerSends, hostSends) {
+		if !p.pipes.sender.CompareAndSwap(workerSends, hostSends) {
 			p.breakOff()
 			return
 		}
@@ -193,23 +217,23 @@ func (p *process) readAnswers(out *bufio.Reader) {
 		if err != nil {
 			return
 		}
-		p.answers <- answer // Has room, as nothing is read before the next question.
+		p.pipes.answers <- answer // Has room, as nothing is read before the next question.
 	}
 }
 
 // breakOff kills a worker that does not keep to the protocol. It is not asked again.
 func (p *process) breakOff() {
-	p.sender.Store(noneSends)
+	p.pipes.sender.Store(noneSends)
 	p.kill(reasonProtocol)
 }
 
 // kill ends the worker at once. The first reason counts.
 func (p *process) kill(reason string) {
-	p.mu.Lock()
-	if p.killReason == "" {
-		p.killReason = reason
+	p.killing.mu.Lock()
+	if p.killing.reason == "" {
+		p.killing.reason = reason
 	}
-	p.mu.Unlock()
+	p.killing.mu.Unlock()
 	_ = p.command.Process.Kill() // Fails only if the process has exited.
 }
 
@@ -217,9 +241,9 @@ func (p *process) kill(reason string) {
 func (p *process) killAtDeadline(limit time.Duration, reason string) *owntime.Limit {
 	return owntime.Start(p.command.Process.Pid, limit, max(minOuter, outerFactor*limit), func(end owntime.End) {
 		grown := p.usage.read().grown
-		p.mu.Lock()
-		p.deadline, p.grown = end, grown
-		p.mu.Unlock()
+		p.killing.mu.Lock()
+		p.killing.deadline, p.killing.grown = end, grown
+		p.killing.mu.Unlock()
 		p.kill(reason)
 	})
 }
@@ -239,24 +263,24 @@ func (p *process) killAfter(d time.Duration, reason string) (stop func()) {
 // finalKillReason returns why the host killed the worker. It returns "" if the worker exited by itself
 // first: the Go runtime exits with status 2.
 func (p *process) finalKillReason() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.killing.mu.Lock()
+	defer p.killing.mu.Unlock()
 	if p.command.ProcessState.Exited() && p.command.ProcessState.ExitCode() != 0 {
 		return ""
 	}
-	return p.killReason
+	return p.killing.reason
 }
 
 // atDeadline returns how the worker's time was over, and how much memory it had gained then.
 func (p *process) atDeadline() (end owntime.End, grown int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.deadline, p.grown
+	p.killing.mu.Lock()
+	defer p.killing.mu.Unlock()
+	return p.killing.deadline, p.killing.grown
 }
 
 // pendingKill returns why the worker is being killed, or "".
 func (p *process) pendingKill() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.killReason
+	p.killing.mu.Lock()
+	defer p.killing.mu.Unlock()
+	return p.killing.reason
 }

@@ -91,7 +91,7 @@ func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, f flow) 
 // runOn does the task in that worker and releases it.
 func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task, f flow) (protocol.Answer, effect, error) {
 	defer p.release(worker, f)
-	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {
+	if t.kind == protocol.KindLoad || !worker.caches.programs.has(prog.name) {
 		answer, o, err := worker.load(ctx, prog, t.limit)
 		if err != nil || t.kind == protocol.KindLoad {
 			return answer, effect{load: o, err: toEngineError(err)}, err

@@ -19,16 +19,16 @@ func (w *process) score(prog *program, preferred int) int {
 		return unusable // It was started before there was a program with such a limit.
 	}
 	score := 0
-	if w.assigned {
+	if w.trust.assigned {
 		score += 8
 	}
 	if w.slot == preferred {
 		score += 4
 	}
-	if w.programs.has(prog.name) {
+	if w.caches.programs.has(prog.name) {
 		score += 2
 	}
-	if w.texts.has(prog.largest) {
+	if w.caches.texts.has(prog.largest) {
 		score++
 	}
 	return score
@@ -46,7 +46,7 @@ func (p *Pool) preferredSlot(seed string) int {
 // cachedBytes returns the memory of the objects and programs that the worker keeps for later calls, with the texts
 // of files and what engines keep.
 func (w *process) cachedBytes() int64 {
-	return w.objects.memoryBytes() + w.programs.memory + w.texts.memory() + w.engineMemory
+	return w.caches.objects.memoryBytes() + w.caches.programs.memory + w.caches.texts.memory() + w.caches.engineMemory
 }
 
 // maxEngineMemory bounds what a worker is believed about the memory that its engines keep.

@@ -27,9 +27,9 @@ func TestRetireReason(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			w := &process{nearLimit: c.spent, budget: budget, memory: memoryUse{grown: c.kept}, objects: newObjectCache()}
+			w := &process{nearLimit: c.spent, budget: budget, memory: memoryUse{grown: c.kept}, caches: newWorkerCaches()}
 			w.questions.Store(c.questions)
-			w.objects.bytes = c.objects
+			w.caches.objects.bytes = c.objects
 			if got := w.retireReason(); got != c.want {
 				t.Errorf("retire reason %q, want %q", got, c.want)
 			}
@@ -40,14 +40,14 @@ func TestRetireReason(t *testing.T) {
 func TestScore(t *testing.T) {
 	prog := &program{name: "p", memory: 64 << 20, largest: contentOf("library")}
 	with := func(slot int, mapped int64, programs ...string) *process {
-		w := &process{slot: slot, maxMemory: 64 << 20, programs: newProgramCache(), texts: newTextCache(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
+		w := &process{slot: slot, maxMemory: 64 << 20, caches: newWorkerCaches(), memory: memoryUse{mapped: mapped}}
 		for _, name := range programs {
-			w.programs.add(name, 1)
+			w.caches.programs.add(name, 1)
 		}
 		return w
 	}
 	withText := func(w *process) *process {
-		w.texts.use(prog.largest, 0)
+		w.caches.texts.use(prog.largest, 0)
 		return w
 	}
 	const home = 1
