@@ -186,11 +186,11 @@ func (s *stepRun) checkDeclared(call simulation.HookCall) {
 // checkDeterministic calls a script again with the same request, a second later, or at once if it said that an object is finalized: that is
 // its last answer, which may have the time. Webhooks with canned responses are exempt.
 func (s *stepRun) checkDeterministic(ctx context.Context, call simulation.HookCall) {
-	program := s.scripts[call.Hook]
+	program := s.hooks.scripts[call.Hook]
 	if s.skips(CheckDeterministic) || program == nil || s.isWebhook(call.Hook) {
 		return
 	}
-	ctx, cancel := engines.WithTimeout(ctx, s.timeouts[call.Hook])
+	ctx, cancel := engines.WithTimeout(ctx, s.hooks.timeouts[call.Hook])
 	defer cancel()
 	again, later := call.Call, time.Duration(0)
 	if finalized, _ := jsonvalue.AsObject(call.Response)["finalized"].(bool); s.Passes == nil && !finalized {

@@ -138,10 +138,10 @@ func (s *stepRun) redefine(ctx context.Context) error {
 	}
 	s.stage.Base = s.base
 	var err error
-	if s.programs, err = s.newPrograms(ctx); err != nil {
+	if s.hooks.programs, err = s.newPrograms(ctx); err != nil {
 		return err
 	}
-	return s.session.Start(ctx, s.base.Plan, s.programs)
+	return s.session.Start(ctx, s.base.Plan, s.hooks.programs)
 }
 
 // mayGrow reports whether operations may make more than maxPatched of a text: each copy may double it.

@@ -111,9 +111,9 @@ func (c *Execution) Checkpoint() *Checkpoint {
 // copy returns a runner of the same case without a session.
 func (r *runner) copy() *runner {
 	next := &runner{registry: r.registry, test: r.test, testCase: r.testCase, subject: r.subject, base: r.base, stage: r.stage}
-	r.responses.mu.Lock()
-	defer r.responses.mu.Unlock()
-	next.responses.add(r.responses.byHook)
+	r.hooks.responses.mu.Lock()
+	defer r.hooks.responses.mu.Unlock()
+	next.hooks.responses.add(r.hooks.responses.byHook)
 	for _, p := range r.parents {
 		next.parents = append(next.parents, &parentState{object: p.object, uid: p.uid, gone: p.gone})
 	}
@@ -127,10 +127,10 @@ func (p *Checkpoint) Resume(ctx context.Context) (*Execution, error) {
 	onStage := *p.runner.stage
 	onStage.Clock, r.stage = r.clock, &onStage
 	var err error
-	if r.programs, err = r.newPrograms(ctx); err != nil {
+	if r.hooks.programs, err = r.newPrograms(ctx); err != nil {
 		return nil, err
 	}
-	r.session, err = p.state.Run(ctx, r.clock, r.programs)
+	r.session, err = p.state.Run(ctx, r.clock, r.hooks.programs)
 	return &Execution{r}, err
 }
 

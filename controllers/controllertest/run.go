@@ -67,12 +67,7 @@ type runner struct {
 	redefined bool
 	stage     *stage.Stage
 	session   *simulation.Session
-	programs  map[string]engines.Program
-	// scripts are the programs of scripts alone.
-	scripts map[string]engines.Program
-	// timeouts are those of all hooks.
-	timeouts  map[string]time.Duration
-	responses cannedResponses
+	hooks     caseHooks
 	// written are the secrets in what the host wrote.
 	written map[string]bool
 	// outcomes are what happened in the steps, for the golden file.
@@ -87,6 +82,16 @@ type runner struct {
 	spent atomic.Int64
 	// field is the path of the step in its case, or empty for a case with one.
 	field string
+}
+
+// caseHooks are what answers the hooks of a case.
+type caseHooks struct {
+	programs map[string]engines.Program
+	// scripts are the programs of scripts alone.
+	scripts map[string]engines.Program
+	// timeouts are those of all hooks.
+	timeouts  map[string]time.Duration
+	responses cannedResponses
 }
 
 // parentState is a parent, and what its last pass showed.
@@ -231,10 +236,10 @@ func (r *runner) prepare(ctx context.Context) error {
 	if err := r.useResponses(".webhooks", r.testCase.Webhooks); err != nil {
 		return err
 	}
-	if r.programs, err = r.newPrograms(ctx); err != nil {
+	if r.hooks.programs, err = r.newPrograms(ctx); err != nil {
 		return err
 	}
-	if r.session, err = r.stage.Run(ctx, r.programs); err != nil {
+	if r.session, err = r.stage.Run(ctx, r.hooks.programs); err != nil {
 		return r.refuse(err)
 	}
 	r.meetParents()
@@ -273,9 +278,9 @@ func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, e
 			return nil, err
 		}
 	}
-	r.scripts, r.timeouts = scripts, map[string]time.Duration{}
+	r.hooks.scripts, r.hooks.timeouts = scripts, map[string]time.Duration{}
 	for _, named := range r.base.Plan.Hooks {
-		r.timeouts[string(named.Name)] = definition.CallTimeout(named.Hook)
+		r.hooks.timeouts[string(named.Name)] = definition.CallTimeout(named.Hook)
 	}
 	webhooks, err := r.newWebhooks(r.base.Plan)
 	if err != nil {

@@ -78,7 +78,7 @@ func (r *runner) useResponses(field string, responses map[string]WebhookResponse
 			return r.unusable(join(field, hook), "the definition has no webhook for a hook %s", hook)
 		}
 	}
-	r.responses.add(responses)
+	r.hooks.responses.add(responses)
 	return nil
 }
 
@@ -92,7 +92,7 @@ type cannedWebhook struct {
 
 // Run makes the request, unless the case has no response for it.
 func (w *cannedWebhook) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	if _, ok := w.runner.responses.of(w.hook); !ok {
+	if _, ok := w.runner.hooks.responses.of(w.hook); !ok {
 		return engines.Response{}, &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf(
 			"this hook is a webhook, which is not called in tests: give its response, "+
 				"as in webhooks: {%s: {body: {...}}} or {%s: {statusCode: 503}}",
@@ -106,7 +106,7 @@ func (w *cannedWebhook) Run(ctx context.Context, call engines.Call) (engines.Res
 // RoundTrip returns the canned response. A response that takes longer than the hook's timeout ends the call at once, on the clock of the
 // case when it is over.
 func (w *cannedWebhook) RoundTrip(request *http.Request) (*http.Response, error) {
-	canned, _ := w.runner.responses.of(w.hook)
+	canned, _ := w.runner.hooks.responses.of(w.hook)
 	if request.Body != nil {
 		_ = request.Body.Close()
 	}
