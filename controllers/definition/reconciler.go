@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -27,7 +28,7 @@ type Reconciler struct {
 	status  *parent.StatusWriter
 	queue   *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
-	finalizers *finalizerRecord
+	finalizers *finalizers.Record
 
 	// known is set once each definition that there was at the start has been planned. No parent is synced before, by a definition that does not
 	// know of another one with the same parents.
@@ -60,7 +61,7 @@ func New(config Config) *Reconciler {
 		states: map[controller.Key]*runtimeState{},
 	}
 	if config.Environment.Metadata != nil {
-		r.finalizers = newFinalizerRecord(config.Environment.Client, config.Namespace, config.Target, config.Environment.Clock)
+		r.finalizers = finalizers.NewRecord(config.Environment.Client, config.Namespace, config.Target, config.Environment.Clock)
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
@@ -77,7 +78,7 @@ func New(config Config) *Reconciler {
 func (r *Reconciler) Run(ctx context.Context) {
 	r.resourcesChanged()
 	var search sync.WaitGroup
-	search.Go(func() { r.releaseAbandoned(ctx) })
+	search.Go(func() { r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment) })
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
 	search.Wait()

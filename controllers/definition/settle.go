@@ -3,8 +3,9 @@ package definition
 import (
 	"time"
 
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 )
 
 // settleTime is the time within which a definition and its scripts settle that are applied one after another, in either order: kubectl

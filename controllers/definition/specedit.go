@@ -163,7 +163,7 @@ func (r *Reconciler) prepareNext(
 	ctx context.Context, object *unstructured.Unstructured, s *runtimeState, p *plan.Plan, refusal *plan.Refusal,
 ) *plan.Refusal {
 	if refusal == nil {
-		refusal = r.recordFinalizers(ctx, p)
+		refusal = r.finalizers.Include(ctx, p)
 	}
 	switch first, why := r.prepareStable(s, object); {
 	case first && refusal == nil:

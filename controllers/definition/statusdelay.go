@@ -3,10 +3,11 @@ package definition
 import (
 	"time"
 
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 )
 
 const (

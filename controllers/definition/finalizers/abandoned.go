@@ -1,4 +1,4 @@
-package definition
+package finalizers
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -19,10 +20,10 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// finalizerSearch removes the finalizers of definitions that were deleted while no host was
+// search removes the finalizers of definitions that were deleted while no host was
 // running. A definition that exists keeps its finalizers, even if it can't run or is for
 // another host.
-type finalizerSearch struct {
+type search struct {
 	// find returns the resource of a kind of definition.
 	find       func(apiVersion, resource string) (discovery.Resource, error)
 	finalizers parent.Finalizers
@@ -48,30 +49,31 @@ func searchable(resource schema.GroupVersionResource) bool {
 	return resource.Resource != "events"
 }
 
-// releaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none. It returns when
-// that is done or ctx ends.
-func (r *Reconciler) releaseAbandoned(ctx context.Context) {
-	if r.finalizers == nil {
+// ReleaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none, and removes the
+// finalizers of definitions that are gone. It begins once synced returns no error, and returns when all is done or ctx ends. It does nothing
+// for a nil record.
+func (r *Record) ReleaseAbandoned(ctx context.Context, synced func() error, served *discovery.Discovery, env *parent.Environment) {
+	if r == nil {
 		return
 	}
-	for r.Synced() != nil {
-		if r.sleep(ctx, time.Second) != nil {
+	pause := func(ctx context.Context, d time.Duration) error { return sleep(ctx, env.Clock, d) }
+	for synced() != nil {
+		if pause(ctx, time.Second) != nil {
 			return
 		}
 	}
-	env := r.config.Environment
-	a := &finalizerSearch{
-		find: r.config.Discovery.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
+	a := &search{
+		find: served.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
 		finalizers: parent.Finalizers{
 			Client: env.Metadata, Parallel: env.Writes,
-			Pause: func(ctx context.Context) error { return r.sleep(ctx, pageInterval) },
+			Pause: func(ctx context.Context) error { return pause(ctx, pageInterval) },
 		},
 	}
-	left, err := r.config.Discovery.Patchable()
+	left, err := served.Patchable()
 	if err != nil {
 		a.log.Error(err, "some resources are not looked through for finalizers of definitions that are gone")
 	}
-	recorded, isRecorded := r.finalizers.resources(ctx)
+	recorded, isRecorded := r.resources(ctx)
 	left = slices.DeleteFunc(left, func(resource schema.GroupVersionResource) bool {
 		return !searchable(resource) || isRecorded && !recorded.Has(resource.GroupResource().String())
 	})
@@ -80,14 +82,14 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 		var refused []string
 		left, refused = a.search(ctx, left)
 		forbidden = append(forbidden, refused...)
-		if len(left) == 0 || r.sleep(ctx, searchRetryDelay) != nil {
+		if len(left) == 0 || pause(ctx, searchRetryDelay) != nil {
 			break
 		}
 	}
 	if !isRecorded && err == nil && len(left) == 0 {
-		if err := r.finalizers.finish(ctx, append(a.found, forbidden...)); err != nil {
+		if err := r.finish(ctx, append(a.found, forbidden...)); err != nil {
 			a.log.Info("the next start will look through all resources again: what was found can't be recorded",
-				"configMap", r.config.Namespace+"/"+r.finalizers.name, "reason", err.Error())
+				"configMap", r.namespace+"/"+r.name, "reason", err.Error())
 		}
 	}
 	a.log.Info("finalizers of definitions that are gone have been looked for",
@@ -96,7 +98,7 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 
 // search searches resources. It returns those that failed and the names of those that are
 // forbidden.
-func (a *finalizerSearch) search(
+func (a *search) search(
 	ctx context.Context, resources []schema.GroupVersionResource,
 ) (failed []schema.GroupVersionResource, forbidden []string) {
 	for _, resource := range resources {
@@ -116,7 +118,7 @@ func (a *finalizerSearch) search(
 }
 
 // searchOne searches one resource.
-func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVersionResource) error {
+func (a *search) searchOne(ctx context.Context, resource schema.GroupVersionResource) error {
 	names, err := a.finalizers.Names(ctx, resource)
 	if err != nil {
 		return err
@@ -148,7 +150,7 @@ func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVe
 
 // listDefinitions lists the definitions of the kinds of finalizers. It returns an error if a
 // kind is not served.
-func (a *finalizerSearch) listDefinitions(ctx context.Context, finalizers map[string]string) error {
+func (a *search) listDefinitions(ctx context.Context, finalizers map[string]string) error {
 	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
 		found, err := a.find(v1alpha1.GroupVersion.String(), plan.Kinds[kind])
 		if err != nil {
@@ -172,8 +174,8 @@ func (a *finalizerSearch) listDefinitions(ctx context.Context, finalizers map[st
 }
 
 // sleep waits for d or until ctx ends.
-func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
-	timer := r.config.Environment.Clock.NewTimer(d)
+func sleep(ctx context.Context, clock clock.WithTicker, d time.Duration) error {
+	timer := clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():

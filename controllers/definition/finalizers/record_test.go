@@ -1,4 +1,4 @@
-package definition
+package finalizers
 
 import (
 	"errors"
@@ -30,15 +30,15 @@ func storedRecord(searched, resources string) *unstructured.Unstructured {
 	return o
 }
 
-func newTestRecord(objects ...runtime.Object) (*finalizerRecord, *fake.FakeDynamicClient) {
+func newTestRecord(objects ...runtime.Object) (*Record, *fake.FakeDynamicClient) {
 	client := fake.NewSimpleDynamicClient(scheme.Scheme, objects...)
-	return newFinalizerRecord(client, "host", labels.Everything(), clocktesting.NewFakePassiveClock(recordTime)), client
+	return NewRecord(client, "host", labels.Everything(), clocktesting.NewFakePassiveClock(recordTime)), client
 }
 
 // recorded returns what a later process finds in the record: the resources, or "all".
 func recorded(t *testing.T, client *fake.FakeDynamicClient) string {
 	t.Helper()
-	next := newFinalizerRecord(client, "host", labels.Everything(), clocktesting.NewFakePassiveClock(recordTime.Add(time.Hour)))
+	next := NewRecord(client, "host", labels.Everything(), clocktesting.NewFakePassiveClock(recordTime.Add(time.Hour)))
 	resources, ok := next.resources(t.Context())
 	if !ok {
 		return "all"

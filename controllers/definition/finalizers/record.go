@@ -1,4 +1,5 @@
-package definition
+// Package finalizers knows of which resources objects may have finalizers of definitions, and removes those of definitions that are gone.
+package finalizers
 
 import (
 	"context"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,15 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 )
 
-// finalizerRecord is a ConfigMap that names the resources of which objects may have a finalizer of a definition, so that a start need not
+// Record is a ConfigMap that names the resources of which objects may have a finalizer of a definition, so that a start need not
 // search all others. A resource is in it before the first of its objects gets one. As long as there is no record, each start searches
 // all resources; so does one that finds it a week old, for finalizers that another program has added meanwhile.
-type finalizerRecord struct {
-	client dynamic.ResourceInterface
-	name   string
-	clock  clock.PassiveClock
+type Record struct {
+	client          dynamic.ResourceInterface
+	namespace, name string
+	clock           clock.PassiveClock
 
 	mu sync.Mutex
 	// isRead is set once object is what is stored, or nil if there is none.
@@ -48,19 +50,21 @@ const (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// newFinalizerRecord returns the record of a host. Hosts for other definitions have others: of those that share one, one leads.
-func newFinalizerRecord(client dynamic.Interface, namespace string, target labels.Selector, clock clock.PassiveClock) *finalizerRecord {
+// NewRecord returns the record of a host. Hosts for other definitions have others: of those that share one, one leads.
+func NewRecord(client dynamic.Interface, namespace string, target labels.Selector, clock clock.PassiveClock) *Record {
 	name := recordName
 	if !target.Empty() {
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(target.String())) // It never fails.
 		name += fmt.Sprintf("-%08x", hash.Sum32())
 	}
-	return &finalizerRecord{client: client.Resource(configMaps).Namespace(namespace), name: name, clock: clock, added: sets.New[string]()}
+	return &Record{
+		client: client.Resource(configMaps).Namespace(namespace), namespace: namespace, name: name, clock: clock, added: sets.New[string](),
+	}
 }
 
 // read reads what is stored, once.
-func (r *finalizerRecord) read(ctx context.Context) error {
+func (r *Record) read(ctx context.Context) error {
 	if r.isRead {
 		return nil
 	}
@@ -78,7 +82,7 @@ func (r *finalizerRecord) read(ctx context.Context) error {
 }
 
 // stored returns the resources in the record, and when all were searched. Without a time that can be read it counts as none.
-func (r *finalizerRecord) stored() (resources sets.Set[string], searched time.Time) {
+func (r *Record) stored() (resources sets.Set[string], searched time.Time) {
 	if r.object == nil {
 		return nil, time.Time{}
 	}
@@ -88,7 +92,7 @@ func (r *finalizerRecord) stored() (resources sets.Set[string], searched time.Ti
 }
 
 // resources returns those that a start has to search. It returns false if these are all.
-func (r *finalizerRecord) resources(ctx context.Context) (sets.Set[string], bool) {
+func (r *Record) resources(ctx context.Context) (sets.Set[string], bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.read(ctx) != nil || r.object == nil {
@@ -99,7 +103,7 @@ func (r *finalizerRecord) resources(ctx context.Context) (sets.Set[string], bool
 }
 
 // add sees to it that resources are in the record. Without a record it remembers them for the first one.
-func (r *finalizerRecord) add(ctx context.Context, resources []string) error {
+func (r *Record) add(ctx context.Context, resources []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.added.HasAll(resources...) {
@@ -118,7 +122,7 @@ func (r *finalizerRecord) add(ctx context.Context, resources []string) error {
 }
 
 // writeLatest stores what change makes of the newest record, unless that is nil.
-func (r *finalizerRecord) writeLatest(ctx context.Context, change func(known sets.Set[string], searched time.Time) (sets.Set[string], time.Time)) error {
+func (r *Record) writeLatest(ctx context.Context, change func(known sets.Set[string], searched time.Time) (sets.Set[string], time.Time)) error {
 	var err error
 	for range maxRecordConflicts {
 		if err = r.read(ctx); err != nil {
@@ -137,7 +141,7 @@ func (r *finalizerRecord) writeLatest(ctx context.Context, change func(known set
 }
 
 // finish notes that all resources were searched, and which of them have finalizers of definitions.
-func (r *finalizerRecord) finish(ctx context.Context, resources []string) error {
+func (r *Record) finish(ctx context.Context, resources []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.writeLatest(ctx, func(sets.Set[string], time.Time) (sets.Set[string], time.Time) {
@@ -146,7 +150,7 @@ func (r *finalizerRecord) finish(ctx context.Context, resources []string) error 
 }
 
 // write stores the record, and keeps what is stored then.
-func (r *finalizerRecord) write(ctx context.Context, resources sets.Set[string], searched time.Time) (err error) {
+func (r *Record) write(ctx context.Context, resources sets.Set[string], searched time.Time) (err error) {
 	next := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{
 		recordResources: strings.Join(sets.List(resources), "\n"), recordSearched: searched.UTC().Format(time.RFC3339),
 	}}}
@@ -170,18 +174,20 @@ func (r *finalizerRecord) write(ctx context.Context, resources sets.Set[string],
 // reasonNotRecorded is the reason of the condition Accepted of a definition whose finalizers a later start might not find.
 const reasonNotRecorded = "FinalizersNotRecorded"
 
-// recordFinalizers sees to it that the resources are in the record of which objects will get the finalizer of a definition.
-func (r *Reconciler) recordFinalizers(ctx context.Context, p *plan.Plan) *plan.Refusal {
-	if !p.Config.Finalizing.Enabled || r.finalizers == nil {
+// Include sees to it that the resources are in the record of which objects will get the finalizer of a definition, or returns why the
+// definition is refused. A nil record includes all.
+func (r *Record) Include(ctx context.Context, p *plan.Plan) *plan.Refusal {
+	if !p.Config.Finalizing.Enabled || r == nil {
 		return nil
 	}
 	var resources []string
 	for _, rule := range p.Config.Parents {
 		resources = append(resources, rule.GroupResource().String())
 	}
-	if err := r.finalizers.add(ctx, resources); err != nil {
-		return &plan.Refusal{Reason: reasonNotRecorded, Err: fmt.Errorf("ConfigMap %s/%s, which has to name %s before the first finalizer is added, can't be written: %w: "+
-			"grant the host get, create and update of it, or delete it", r.config.Namespace, r.finalizers.name, strings.Join(slices.Compact(resources), ", "), err)}
+	if err := r.add(ctx, resources); err != nil {
+		return &plan.Refusal{Reason: reasonNotRecorded, Err: fmt.Errorf(
+			"ConfigMap %s/%s, which has to name %s before the first finalizer is added, can't be written: %w: "+
+				"grant the host get, create and update of it, or delete it", r.namespace, r.name, strings.Join(slices.Compact(resources), ", "), err)}
 	}
 	return nil
 }

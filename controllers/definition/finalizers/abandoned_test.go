@@ -1,4 +1,4 @@
-package definition
+package finalizers
 
 import (
 	"context"
@@ -82,7 +82,7 @@ func TestAbandonedFinalizers(t *testing.T) {
 			o := objects{errs: tc.errs, stored: map[string][]metav1.PartialObjectMetadata{
 				"things": slices.Clone(all), "compositecontrollers": {named("here")}, "decoratorcontrollers": {named(strings.Repeat("long", 20))},
 			}}
-			a := &finalizerSearch{
+			a := &search{
 				log: logr.Discard(), defined: map[string]bool{},
 				finalizers: parent.Finalizers{Client: o, Pause: func(context.Context) error { return nil }},
 				find: func(apiVersion, resource string) (discovery.Resource, error) {
