@@ -54,11 +54,11 @@ func approvalOf(all []approval, id scripts.RevisionID) *approval {
 
 // awaiting returns the revision that takes over once it is approved, or "".
 func (v statusView) awaiting() scripts.RevisionID {
-	switch next := v.rollout.next; {
+	switch next := v.rollout.Next; {
 	case v.guardHold != "":
 		return scripts.RevisionID(v.guardHold)
-	case v.rollout.pinHeld != nil:
-		return scripts.RevisionID(v.rollout.pinHeld.Revision)
+	case v.rollout.PinHeld != nil:
+		return scripts.RevisionID(v.rollout.PinHeld.Revision)
 	case v.problems.Held != "":
 		return v.newestID
 	case next.Phase == v1alpha1.ScriptsRolledBack:

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -84,7 +85,7 @@ func TestMistakenApprovals(t *testing.T) {
 		"both": {reason: "one is enough", onDefinition: digits("b"), onConfigMap: digits("b"), problems: held},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := statusView{problems: c.problems, newestID: c.problems.Desired, revision: scripts.RevisionID(digits("a")), rollout: rolloutView{next: c.rollout}}
+			v := statusView{problems: c.problems, newestID: c.problems.Desired, revision: scripts.RevisionID(digits("a")), rollout: rollout.Progress{Next: c.rollout}}
 			v.approvals = approvalsUnderTest(c.onDefinition, c.onConfigMap, c.allowed)
 			var got []string
 			for _, w := range warningsOf(v.mistakenApprovals(v1alpha1.DefinitionStatus{ScriptRollout: &v1alpha1.ScriptRolloutStatus{ApprovedRevision: c.stored}})) {

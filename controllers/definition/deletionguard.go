@@ -1,16 +1,13 @@
 package definition
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -48,7 +45,7 @@ func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (gu
 	if s.guard == nil {
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
 		kind, name := s.object.GetKind(), s.object.GetName()
-		s.guard = rollout.NewGuard(r.config.Environment.Clock, RecordOf(stored), s.census,
+		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.census,
 			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
 			s.guardLimits, changed)
 	}
@@ -83,7 +80,7 @@ func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record r
 	if err != nil || !resource.HasStatus {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"deletionGuard": statusOfGuard(record)}})
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"deletionGuard": record.Status()}})
 	if err != nil {
 		return err
 	}
@@ -93,47 +90,6 @@ func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record r
 		return nil
 	}
 	return err
-}
-
-// RecordOf returns what a status says of the guard.
-func RecordOf(stored *v1alpha1.DeletionGuardStatus) (record rollout.Record) {
-	if stored == nil {
-		return record
-	}
-	record.Settled, record.Edit = rollout.Edit(stored.Settled), rollout.Edit(stored.Edit)
-	if stored.Since != nil {
-		record.Since = stored.Since.Time
-	}
-	if stored.Parents == nil || stored.CountedAt == nil {
-		return record
-	}
-	record.Before = &rollout.Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
-	for _, c := range stored.Children {
-		record.Before.Children[schema.GroupKind{Group: c.Group, Kind: c.Kind}] = int(c.Count)
-	}
-	return record
-}
-
-// statusOfGuard returns what the status says of the guard, or nil if nothing has served.
-func statusOfGuard(record rollout.Record) *v1alpha1.DeletionGuardStatus {
-	if record.Edit == (rollout.Edit{}) {
-		return nil
-	}
-	status := &v1alpha1.DeletionGuardStatus{Settled: v1alpha1.GuardedEdit(record.Settled), Edit: v1alpha1.GuardedEdit(record.Edit)}
-	if record.Edit != record.Settled {
-		status.Since = new(metav1.NewTime(record.Since.Truncate(time.Second)))
-	}
-	if record.Before == nil {
-		return status
-	}
-	status.Parents, status.CountedAt = new(int32(record.Before.Parents)), new(metav1.NewTime(record.Before.At.Truncate(time.Second)))
-	for kind, n := range record.Before.Children {
-		status.Children = append(status.Children, v1alpha1.ChildCount{Group: kind.Group, Kind: kind.Kind, Count: int32(n)})
-	}
-	slices.SortFunc(status.Children, func(a, b v1alpha1.ChildCount) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-	})
-	return status
 }
 
 // guardEdit tells the guard which edit serves, and which are approved.
@@ -194,7 +150,7 @@ func (s *runtimeState) guardHold() (id, message string) {
 		return "", ""
 	}
 	hold := s.guard.Held()
-	of, approve := hold.Edit, approveCommands(s.object, hold.ID[:16], "")
+	of, approve := hold.Edit, rollout.ApproveCommands(s.object, hold.ID[:16], "")
 	switch {
 	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.revision()):
 		return "", ""

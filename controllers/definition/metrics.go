@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 )
@@ -135,8 +136,8 @@ func pendingEditOf(status v1alpha1.DefinitionStatus) pendingEdit {
 			return pendingEdit{kind, c.Reason}
 		}
 	}
-	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Reason == reasonPinned {
-		return pendingEdit{reasonPinned, reasonPinned}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil && c.Reason == rollout.ReasonPinned {
+		return pendingEdit{rollout.ReasonPinned, rollout.ReasonPinned}
 	}
 	return pendingEdit{}
 }

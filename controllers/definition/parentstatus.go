@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -162,7 +163,7 @@ func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 
 // isAboutParents reports whether a condition may say which parent a rollout waits for. What else it says is in status.scriptRollout as well.
 func isAboutParents(progressing *metav1.Condition) bool {
-	return progressing != nil && (progressing.Reason == reasonRollingOut || progressing.Reason == reasonServing)
+	return progressing != nil && (progressing.Reason == rollout.ReasonRollingOut || progressing.Reason == rollout.ReasonServing)
 }
 
 // withoutParents returns a copy of a status without that, and without the times of its conditions.
@@ -170,7 +171,7 @@ func withoutParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus 
 	rest := *status.DeepCopy()
 	rest.Parents = nil
 	if rest.ScriptRollout != nil {
-		*rest.ScriptRollout = withoutCounts(*rest.ScriptRollout)
+		*rest.ScriptRollout = rollout.WithoutCounts(*rest.ScriptRollout)
 	}
 	clearParentCounts(&rest)
 	meta.RemoveStatusCondition(&rest.Conditions, v1alpha1.ConditionParentsSynced)

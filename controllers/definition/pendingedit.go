@@ -8,6 +8,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
 // editCondition returns the condition of kstatus about an edit of the spec or the scripts by which not all parents are synced: Stalled if it
@@ -26,14 +27,14 @@ func editCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1.
 		return stalled(accepted)
 	case refusal != nil: // What is missing may come.
 		return reconciling(accepted)
-	case v.rollout.pinned && progressing.Reason == reasonPinned:
+	case v.rollout.Pinned && progressing.Reason == rollout.ReasonPinned:
 	case scripts.Status == metav1.ConditionFalse && !slices.Contains(sourceReasons, scripts.Reason):
 		return stalled(scripts)
 	case scripts.Status != metav1.ConditionTrue:
 		return reconciling(scripts)
 	case progressing.Status == metav1.ConditionFalse:
 		return stalled(progressing)
-	case progressing.Status == metav1.ConditionTrue && progressing.Reason != reasonServing:
+	case progressing.Status == metav1.ConditionTrue && progressing.Reason != rollout.ReasonServing:
 		return reconciling(progressing)
 	case s.next != nil:
 		return reconciling(metav1.Condition{Reason: reasonEarlierSpec, Message: "the newest spec is about to take over"})
@@ -46,7 +47,7 @@ var sourceReasons = []string{"ScriptSourceMissing", "ScriptSourceUnreadable"}
 
 // progressing returns the condition Progressing as it is to be stored, without the parent that a rollout waits for.
 func (s *runtimeState) progressing(v statusView) metav1.Condition {
-	if c, known := v.rollout.condition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
+	if c, known := v.rollout.Condition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
 		return c
 	}
 	stored := v1alpha1.StoredStatus(s.object).Conditions
@@ -64,7 +65,7 @@ func (s *runtimeState) progressing(v statusView) metav1.Condition {
 // isOfRollout reports whether a condition of the rollout is the condition Progressing. It does not know of an edit that is held, or is being
 // previewed, before a parent has it.
 func (v statusView) isOfRollout(c metav1.Condition) bool {
-	return v.rollout.pinned || v.held == "" && (v.problems.Previewing == "" || c.Reason != reasonServing)
+	return v.rollout.Pinned || v.held == "" && (v.problems.Previewing == "" || c.Reason != rollout.ReasonServing)
 }
 
 // withPendingEdit returns the condition Ready, which is not True while an edit does not serve all parents.

@@ -22,8 +22,8 @@ func TestPendingEdit(t *testing.T) {
 		return status + " " + reason + ": parents are synced, but not all of them by the newest edit\nm"
 	}
 	held := &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Progressing", Status: "False", Reason: "Held", Message: "m"}}}
-	rollout := func(phase v1alpha1.ScriptRolloutPhase) rolloutView {
-		return rolloutView{managed: true, next: rollout.State{
+	inPhase := func(phase v1alpha1.ScriptRolloutPhase) rollout.Progress {
+		return rollout.Progress{Managed: true, Next: rollout.State{
 			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)), StartedAt: &metav1.Time{},
 		}}
 	}
@@ -33,7 +33,7 @@ func TestPendingEdit(t *testing.T) {
 		scripts     string // status and reason of ScriptsReady
 		progressing string
 		stored      *v1alpha1.DefinitionStatus
-		rollout     rolloutView
+		rollout     rollout.Progress
 		next        bool
 		previewing  scripts.RevisionID
 		ready       string
@@ -47,7 +47,7 @@ func TestPendingEdit(t *testing.T) {
 			reason: "What is stored of it counts until its preview has ended: a restart is no way out.", stored: held, want: []string{"Stalled Held", synced("False", "Held")},
 		},
 		"previewed again, with steps": {
-			reason: "The rollout does not know of it.", rollout: rollout(v1alpha1.ScriptsComplete), stored: held, previewing: "b",
+			reason: "The rollout does not know of it.", rollout: inPhase(v1alpha1.ScriptsComplete), stored: held, previewing: "b",
 			want: []string{"Stalled Held", synced("False", "Held")},
 		},
 		"does not load": {reason: "It waits for someone.", scripts: "False ScriptInvalid", want: []string{"Stalled ScriptInvalid", synced("False", "ScriptInvalid")}},
@@ -59,22 +59,22 @@ func TestPendingEdit(t *testing.T) {
 		"tests run":        {reason: "It is on its way.", scripts: "Unknown Testing", stored: held, want: []string{"Reconciling Testing", synced("Unknown", "Testing")}},
 		"previewed":        {reason: "So is this.", progressing: "True Previewing", want: []string{"Reconciling Previewing", synced("Unknown", "Previewing")}},
 		"steps": {
-			reason: "A step is no end.", rollout: rollout(v1alpha1.ScriptsProgressing),
+			reason: "A step is no end.", rollout: inPhase(v1alpha1.ScriptsProgressing),
 			want: []string{"Reconciling RollingOut", "Unknown RollingOut: parents are synced, but not all of them by the newest edit\n" +
 				"revision B is rolled out: step 1 of 2; other parents keep revision A"},
 		},
 		"paused": {
-			reason: "It goes on when someone wants it to.", rollout: rollout(v1alpha1.ScriptsPaused),
+			reason: "It goes on when someone wants it to.", rollout: inPhase(v1alpha1.ScriptsPaused),
 			want: []string{"Reconciling Paused", "Unknown Paused: parents are synced, but not all of them by the newest edit\n" +
 				"spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 2"},
 		},
 		"pinned": {
-			reason: "The spec says what serves.", rollout: rolloutView{managed: true, pinned: true, sources: "m"}, scripts: "False ScriptInvalid",
+			reason: "The spec says what serves.", rollout: rollout.Progress{Managed: true, Pinned: true, Sources: "m"}, scripts: "False ScriptInvalid",
 			want: []string{"", running},
 		},
 		"pinned, and not archived": {
 			reason:  "It does not serve.",
-			rollout: rolloutView{managed: true, pinned: true, problem: "m"}, want: []string{"Stalled RevisionUnavailable", synced("False", "RevisionUnavailable")},
+			rollout: rollout.Progress{Managed: true, Pinned: true, Problem: "m"}, want: []string{"Stalled RevisionUnavailable", synced("False", "RevisionUnavailable")},
 		},
 		"an invalid spec":     {reason: "Ready says it already.", refusal: &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("m")}, ready: spec, want: []string{"Stalled Invalid", spec}},
 		"a missing resource":  {reason: "It may come.", refusal: &plan.Refusal{Reason: plan.ReasonResourceNotFound, Err: errors.New("m")}, ready: spec, want: []string{"Reconciling ResourceNotFound", spec}},

@@ -3,7 +3,6 @@ package definition
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -176,9 +176,6 @@ func limitsText(limits *v1alpha1.ScriptPreview) string {
 	return fmt.Sprint(limits.MaxDeletedChildren, limits.MaxRecreatedChildren, limits.MaxFailingParents)
 }
 
-// reasonHeld is the reason of the condition Progressing, and of an event, while an edit is held.
-const reasonHeld = "Held"
-
 // heldMessage returns why the newest edit does not take over although its scripts load, with what serves and the way out, or "". id is what
 // approves it.
 func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.RevisionID) string {
@@ -200,20 +197,13 @@ func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.Revis
 	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id.Short()))
 }
 
-// approveCommands returns how a revision is approved. others are what may be annotated beside the definition.
-func approveCommands(definition *unstructured.Unstructured, id, others string) string {
-	kind, name := strings.ToLower(definition.GetKind()), definition.GetName()
-	return fmt.Sprintf("libretto rollout approve %s/%s, or annotate it%s: kubectl annotate --overwrite %s %s %s=%s",
-		kind, name, others, kind, name, v1alpha1.ApprovedRevisionAnnotation, id)
-}
-
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.
 func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, known bool) {
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}
 	stored := meta.FindStatusCondition(v1alpha1.StoredStatus(s.object).Conditions, c.Type)
 	switch {
 	case v.held != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonHeld, v.held
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, rollout.ReasonHeld, v.held
 		return c, true
 	case stored == nil && s.limits.Load() == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
 		return c, false

@@ -115,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
 	s.testsFailed.Store(view.problems.TestsFailed())
-	after := variant.Earlier(view.rollout.after, r.sendEvents(object, s, view))
+	after := variant.Earlier(view.rollout.After, r.sendEvents(object, s, view))
 	now := r.config.Environment.Clock.Now()
 	status := s.statusOf(object, view)
 	r.config.DefinitionMetrics.set(key, status, view.parents)

@@ -1,12 +1,16 @@
 package definition
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -28,9 +32,9 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	}
 	if now.held != "" && now.held != before.held {
 		sent = true
-		r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeWarning, reasonHeld, now.held)
+		r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeWarning, rollout.ReasonHeld, now.held)
 		for _, source := range v.objects {
-			r.config.Environment.RolloutEvents.Event(reference(source), corev1.EventTypeWarning, reasonHeld, prefix+now.held)
+			r.config.Environment.RolloutEvents.Event(reference(source), corev1.EventTypeWarning, rollout.ReasonHeld, prefix+now.held)
 		}
 	}
 	recovered := now.problems == "" && before.problems != "" && now.revision != ""
@@ -107,4 +111,43 @@ func versionsOf(objects []scripts.Object) map[types.UID]string {
 		versions[source.UID] = source.Version
 	}
 	return versions
+}
+
+// sendRolloutEvents emits an event if the condition Progressing, which is stored, says something else of a rollout.
+func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
+	c, known := v.rollout.Condition(object, managersOf(v.objects))
+	if !known || !v.isOfRollout(c) {
+		return
+	}
+	before, now := s.lastEvents.rollout, c.Reason+": "+c.Message
+	s.lastEvents.rollout = now
+	if before == "" && c.Reason == rollout.ReasonServing || now == before {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if c.Status == metav1.ConditionFalse {
+		kind = corev1.EventTypeWarning
+	}
+	r.config.Environment.RolloutEvents.Event(object, kind, c.Reason, c.Message)
+	if kind == corev1.EventTypeWarning {
+		for _, source := range v.objects {
+			r.config.Environment.RolloutEvents.Event(reference(source), kind, c.Reason, nameOf(object)+": "+c.Message)
+		}
+	}
+	r.config.Environment.Log.Info("rollout of scripts", "definition", nameOf(object), "reason", c.Reason, "message", c.Message)
+}
+
+// managersOf returns who writes the ConfigMaps, for a message that asks for an edit: a tool may bring the text again.
+func managersOf(objects []scripts.Object) string {
+	var names []string
+	for _, o := range objects {
+		if o.Manager != "" {
+			names = append(names, fmt.Sprintf("ConfigMap %s is written by %s", o.NamespacedName, o.Manager))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return " (" + strings.Join(names, ", ") + ")"
 }

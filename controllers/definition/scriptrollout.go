@@ -23,35 +23,6 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// rolloutView is what comes next in a rollout of scripts, and what there is to say of it.
-type rolloutView struct {
-	// managed is set if a rollout decides what serves. Otherwise all else is zero.
-	managed bool
-	// next is to be stored, and changed is set if more than counters differ from what is.
-	next    rollout.State
-	changed bool
-	after   time.Duration
-	// waiting is the parent that the rollout waits for, since when and until when, or empty.
-	waiting string
-	// problem is why a revision that is needed can't be had, or empty. pinned is set if the spec names what serves, and sources is what the
-	// sources hold meanwhile.
-	problem string
-	pinned  bool
-	sources string
-	// pinHeld is why the pinned revision does not serve, or nil.
-	pinHeld *rollout.Exceeded
-	// target is the newest revision that loads and is not held by its preview, or empty. edit is set if that is an edit of the definition.
-	target string
-	edit   *v1alpha1.GuardedEdit
-	// unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
-	unarchived string
-	// analyzed is set if the step waits for its analysis alone, and lost is which of its parents have fewer children than before, or empty.
-	analyzed bool
-	lost     string
-	// serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.
-	serving scripts.RevisionID
-}
-
 // rolloutDriver returns the instance whose edit is the target of a rollout: that of the newest spec, if it is another one than serves.
 func (s *runtimeState) rolloutDriver(state *rollout.State) *instance {
 	switch {
@@ -66,17 +37,17 @@ func (s *runtimeState) rolloutDriver(state *rollout.State) *instance {
 }
 
 // decideRollout returns the next state of the rollout of a definition.
-func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rolloutView {
+func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rollout.Progress {
 	state := s.rolloutState(object)
 	driver := s.rolloutDriver(&state)
 	over := s.exceededBy(driver)
 	if driver == nil || !s.isManaged(driver, object) && over == (rollout.Exceeded{}) {
-		return rolloutView{}
+		return rollout.Progress{}
 	}
 	if driver.hooks.unassigned { // Nothing that served does for the spec.
 		state.StableRevision, state.StableSpec = "", nil
 	}
-	v := rolloutView{managed: true, next: state, serving: s.stableScripts(&state)}
+	v := rollout.Progress{Managed: true, Next: state, Serving: s.stableScripts(&state)}
 	in := rollout.Input{
 		Spec: s.rollout, State: state,
 		Request: strings.TrimSpace(object.GetAnnotations()[v1alpha1.RolloutRequestAnnotation]),
@@ -86,9 +57,9 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if s.running != nil {
 		in.Since = s.running.startedAt
 	}
-	v.setPin(object, s, &in)
+	s.setPin(object, &v, &in)
 	unsettled := s.setTarget(driver, &in)
-	v.target, v.edit = in.Target, in.TargetEdit
+	v.Target, v.Edit = in.Target, in.TargetEdit
 	switch {
 	case s.running != nil && s.running.synced.Load() && !s.awaitsSpec(&state):
 		in.Parents = r.rolloutParents(s, state)
@@ -97,21 +68,21 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	}
 	result := rollout.Next(in)
 	if over.Revision != "" && in.Pinned == over.Revision {
-		v.pinHeld = &over
+		v.PinHeld = &over
 	}
 	if result.Unarchived {
-		v.unarchived = v.unarchivedOf(driver, &in)
+		v.Unarchived = driver.unarchivedOf(&v, &in)
 	}
-	v.next, v.after, v.waiting, v.lost = result.State, variant.Earlier(result.After, unsettled), waitingText(result), result.Lost
-	s.refreshSpec(&v.next, &state)
-	v.serving = s.stableScripts(&v.next)
-	if v.next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
-		v.serving = scripts.RevisionID(in.Target)
+	v.Next, v.After, v.Waiting, v.Lost = result.State, variant.Earlier(result.After, unsettled), rollout.WaitingText(result), result.Lost
+	s.refreshSpec(&v.Next, &state)
+	v.Serving = s.stableScripts(&v.Next)
+	if v.Next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
+		v.Serving = scripts.RevisionID(in.Target)
 	}
 	stored := v1alpha1.StoredStatus(object).ScriptRollout
-	v.changed = stored == nil || !equality.Semantic.DeepEqual(withoutCounts(*stored), withoutCounts(v.next))
-	if v.analyzed = result.Analyze.ID != "" && result.Waiting != ""; !v.changed { // Otherwise it is not stored yet what the checks are about.
-		v.after = variant.Earlier(v.after, r.analyze(s, s.ofMembers(&v.next), object, result.Analyze, v.next))
+	v.Changed = stored == nil || !equality.Semantic.DeepEqual(rollout.WithoutCounts(*stored), rollout.WithoutCounts(v.Next))
+	if v.Analyzed = result.Analyze.ID != "" && result.Waiting != ""; !v.Changed { // Otherwise it is not stored yet what the checks are about.
+		v.After = variant.Earlier(v.After, r.analyze(s, s.ofMembers(&v.Next), object, result.Analyze, v.Next))
 	}
 	return v
 }
@@ -125,23 +96,23 @@ func (s *runtimeState) ofMembers(state *rollout.State) *instance {
 }
 
 // setPin sets what the spec pins, which is nothing to a definition without scripts.
-func (v *rolloutView) setPin(object *unstructured.Unstructured, s *runtimeState, in *rollout.Input) {
+func (s *runtimeState) setPin(object *unstructured.Unstructured, v *rollout.Progress, in *rollout.Input) {
 	stable := cmp.Or(s.running, s.next)
 	for _, i := range []*instance{s.updated, stable} { // What is wrong with the stable one comes first.
 		if i == nil {
 			continue
 		}
 		if a := i.hooks.assigned.Load(); a != nil && a.problem != "" {
-			v.problem = a.problem
+			v.Problem = a.problem
 		}
 	}
-	switch v.pinned = s.rollout != nil && s.rollout.Revision != ""; {
-	case !v.pinned:
+	switch v.Pinned = s.rollout != nil && s.rollout.Revision != ""; {
+	case !v.Pinned:
 	case stable.hooks.tree == nil:
-		v.pinned, in.Spec = false, s.rollout.DeepCopy()
+		v.Pinned, in.Spec = false, s.rollout.DeepCopy()
 		in.Spec.Revision = ""
 	default:
-		in.Pinned = v.findPin(object, stable.hooks, scripts.RevisionID(s.rollout.Revision))
+		in.Pinned = stable.hooks.findPin(object, v, scripts.RevisionID(s.rollout.Revision))
 	}
 }
 
@@ -197,9 +168,9 @@ func (s *runtimeState) refreshSpec(next, state *rollout.State) {
 }
 
 // unarchivedOf returns why an edit waits for the archive once that, or the status, can't have it, or empty.
-func (v *rolloutView) unarchivedOf(driver *instance, in *rollout.Input) string {
+func (i *instance) unarchivedOf(v *rollout.Progress, in *rollout.Input) string {
 	why := ""
-	if tree := driver.hooks.tree; tree != nil {
+	if tree := i.hooks.tree; tree != nil {
 		why = tree.State().NotArchived
 	}
 	if in.TargetEdit != nil && (in.TargetSpec == nil || in.State.StableSpec == nil) {
@@ -208,37 +179,20 @@ func (v *rolloutView) unarchivedOf(driver *instance, in *rollout.Input) string {
 	if why == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s is not rolled out before it is archived: %s", v.nameOf(in.Target), why)
+	return fmt.Sprintf("%s is not rolled out before it is archived: %s", v.NameOf(in.Target), why)
 }
 
 // findPin returns the whole ID of the revision that the spec pins, or "" and notes why it can't be had, unless it is being loaded.
-func (v *rolloutView) findPin(object *unstructured.Unstructured, h *hooks, id scripts.RevisionID) string {
+func (h *hooks) findPin(object *unstructured.Unstructured, v *rollout.Progress, id scripts.RevisionID) string {
 	pinned, err := h.tree.Revision(id)
 	switch {
 	case err == nil:
 		return string(pinned.ID)
 	case !errors.Is(err, scripts.ErrLoading):
-		v.problem = fmt.Sprintf("spec.scriptRollout.revision: %v\n%s; pin another one, or take the pin away: %s",
-			err, goesOn(v.serving), unpinCommand(object))
+		v.Problem = fmt.Sprintf("spec.scriptRollout.revision: %v\n%s; pin another one, or take the pin away: %s",
+			err, rollout.GoesOn(v.Serving), rollout.UnpinCommand(object))
 	}
 	return ""
-}
-
-// waitingText returns what a rollout waits for. It does not change while the rollout waits for the same.
-func waitingText(result rollout.Result) string {
-	if result.Waiting == "" {
-		return ""
-	}
-	text := fmt.Sprintf("it waits since %s for %s", result.Since.UTC().Format(time.RFC3339), result.Waiting)
-	if !result.Deadline.IsZero() {
-		text += fmt.Sprintf("; the edit counts as failed if it has not gone well by %s", result.Deadline.UTC().Format(time.RFC3339))
-	}
-	return text
-}
-
-func withoutCounts(state rollout.State) rollout.State {
-	state.Parents, state.UpdatedParents = nil, nil
-	return state
 }
 
 // rolloutParents returns how all parents are, each as the instance knows it that syncs it.
@@ -355,22 +309,4 @@ func (r *Reconciler) askStable(
 	if r.config.Previewer.Fails(ctx, subject) {
 		health = rollout.Well
 	}
-}
-
-// merge returns what the status is to say of a rollout, after what it says of held revisions. Which one is approved is the rollout's to say.
-func (v rolloutView) merge(before *v1alpha1.ScriptRolloutStatus) *v1alpha1.ScriptRolloutStatus {
-	if !v.managed {
-		return before
-	}
-	next := *v.next.DeepCopy()
-	if before != nil {
-		next.HeldRevision = before.HeldRevision
-	}
-	if next.HeldRevision != "" && !v.pinned && next.UpdatedRevision == "" && next.Phase == v1alpha1.ScriptsComplete {
-		next.Phase = v1alpha1.ScriptsHeld
-	}
-	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
-		return nil
-	}
-	return &next
 }

@@ -32,9 +32,9 @@ func TestApprovalsInStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := statusView{problems: scripts.State{Approved: scripts.RevisionID(c.preview), Loaded: "B"}}
-			view.rollout = rolloutView{managed: c.managed, next: rollout.State{StableRevision: "A", ApprovedRevision: c.decide}}
+			view.rollout = rollout.Progress{Managed: c.managed, Next: rollout.State{StableRevision: "A", ApprovedRevision: c.decide}}
 			stored := &v1alpha1.ScriptRolloutStatus{StableRevision: "A", ApprovedRevision: c.stored}
-			got := view.rollout.merge(scriptRolloutStatus(stored, view))
+			got := view.rollout.Merge(scriptRolloutStatus(stored, view))
 			if got == nil || got.ApprovedRevision != c.want {
 				t.Errorf("%s\ngot %+v, want approved revision %q", c.reason, got, c.want)
 			}
@@ -64,13 +64,13 @@ func TestWaitingStep(t *testing.T) {
 		result := rollout.Result{Waiting: step.waiting, Since: begin, Deadline: begin.Add(10 * time.Minute)}
 		view := ready(metav1.ConditionTrue, "Running")
 		view.parents = parentStatus{summary: &parent.Summary{}}
-		view.rollout = rolloutView{
-			managed: true, waiting: waitingText(result), next: rollout.State{
+		view.rollout = rollout.Progress{
+			Managed: true, Waiting: rollout.WaitingText(result), Next: rollout.State{
 				Phase: v1alpha1.ScriptsProgressing, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)),
 			},
 		}
 		object := definitionWith(t, "1", 1, s.status)
-		c, _ := view.rollout.progressing(object, "")
+		c, _ := view.rollout.WaitingCondition(object, "")
 		view.conditions = append(view.conditions, c)
 		r.sendRolloutEvents(object, s, view)
 		next := s.statusOf(object, view)
@@ -88,41 +88,5 @@ func TestWaitingStep(t *testing.T) {
 	}
 	if len(recorder.Events) != 1 {
 		t.Errorf("%d events, want only one about the step", len(recorder.Events))
-	}
-}
-
-// TestRolloutCondition checks what is said of edits that wait for someone, and of a text that waits behind another one.
-func TestRolloutCondition(t *testing.T) {
-	began := metav1.Unix(60, 0)
-	state := func(phase v1alpha1.ScriptRolloutPhase, message string) rollout.State {
-		return rollout.State{
-			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(3)), StartedAt: &began, Message: message,
-		}
-	}
-	for name, c := range map[string]struct {
-		next   rollout.State
-		target string
-		want   string
-	}{
-		"paused":                            {state(v1alpha1.ScriptsPaused, ""), "B", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3"},
-		"paused, and a third text waits":    {state(v1alpha1.ScriptsPaused, ""), "C", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3; revision C, which the scripts hold by now, waits"},
-		"paused, and the text is the first": {state(v1alpha1.ScriptsPaused, ""), "A", "True Paused spec.scriptRollout.paused keeps every parent at its revision: A, and B after step 1 of 3"},
-		"paused before": {
-			rollout.State{Phase: v1alpha1.ScriptsPaused, StableRevision: "A"}, "C",
-			"True Paused spec.scriptRollout.paused keeps every parent at its revision: A; revision C, which the scripts hold by now, waits",
-		},
-		"no parent has the labels": {
-			state(v1alpha1.ScriptsProgressing, "no parent has labels"), "B",
-			"False StepMatchesNoParent revision B has stopped at step 1 of 3: no parent has labels\n" +
-				"correct the selector or the labels, or go on to the next step: libretto rollout promote compositecontroller/d, " +
-				`or kubectl annotate --overwrite compositecontroller d metacontroller.k8s.io/rollout-request="promote B 1 1970-01-01T00:01:00Z"`,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			condition, _ := rolloutView{managed: true, next: c.next, target: c.target}.condition(definitionWith(t, "1", 1, nil), "")
-			if got := string(condition.Status) + " " + condition.Reason + " " + condition.Message; got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-		})
 	}
 }

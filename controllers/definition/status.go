@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -36,7 +37,7 @@ type statusView struct {
 	guardHold string
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
-	rollout     rolloutView
+	rollout     rollout.Progress
 	// edit is the condition Stalled or Reconciling, or neither.
 	edit      metav1.Condition
 	resting   string           // why hooks are not called for a while, or ""
@@ -59,7 +60,7 @@ type lastEvents struct {
 }
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
-func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal *plan.Refusal, warnings []plan.Warning) statusView {
+func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, refusal *plan.Refusal, warnings []plan.Warning) statusView {
 	v := statusView{idle: s.running == nil}
 	newest := s.latest()
 	if newest != nil && newest.hooks.tree != nil {
@@ -80,17 +81,17 @@ func (r *Reconciler) newStatusView(s *runtimeState, rollout rolloutView, refusal
 	if v.held == "" {
 		v.guardHold, v.held = s.guardHold()
 	}
-	if rollout.pinned {
-		rollout.sources = pinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), rollout.serving)
+	if progress.Pinned {
+		progress.Sources = rollout.PinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), progress.Serving)
 	}
-	v.rollout, v.approvals = rollout, s.approvals(v.objects)
+	v.rollout, v.approvals = progress, s.approvals(v.objects)
 	v.mistaken = v.mistakenApprovals(v1alpha1.StoredStatus(s.object))
 	mistaken := warningsOf(v.mistaken)
 	v.warnings = append(v.warnings, mistaken...)
-	v.parents = newParentStatus(s.running, rollout.serves(v), r.config.Environment.Clock.Now())
-	ready := scriptsCondition(newest, rollout.withServing(v.problems, newest == s.running), v.held)
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), rollout.inScriptsReady(s.object, ready)}
-	if c, known := rollout.progressing(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
+	v.parents = newParentStatus(s.running, progress.Serves(v.revision), r.config.Environment.Clock.Now())
+	ready := scriptsCondition(newest, progress.WithServing(v.problems, newest == s.running), v.held)
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), progress.InScriptsReady(s.object, ready)}
+	if c, known := progress.WaitingCondition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)
@@ -140,7 +141,7 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 	case state.Loaded == "" && state.Held == "":
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, reasonLoading, "the scripts are being read"
 	case held != "": // They have loaded. kubectl get shows the reason.
-		c.Reason, c.Message = reasonHeld, held
+		c.Reason, c.Message = rollout.ReasonHeld, held
 	default:
 		c.Reason, c.Message = "Loaded", "revision "+state.Loaded.Short()+" serves"
 		if state.Warnings != "" {

@@ -44,8 +44,8 @@ func (s *runtimeState) statusDelay(object *unstructured.Unstructured, final bool
 // isFinal reports whether the status is more than a stage of the start.
 func (v statusView) isFinal(refusal *plan.Refusal) bool {
 	ready := v.conditions[len(v.conditions)-1]
-	if v.parents.keep && ready.Status == metav1.ConditionTrue && !v.rollout.changed {
+	if v.parents.keep && ready.Status == metav1.ConditionTrue && !v.rollout.Changed {
 		return false
 	}
-	return refusal != nil || v.rollout.changed || ready.Status == metav1.ConditionTrue || len(v.problems.Problems) > 0
+	return refusal != nil || v.rollout.Changed || ready.Status == metav1.ConditionTrue || len(v.problems.Problems) > 0
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -198,11 +199,11 @@ func remedyOf(s *runtimeState, id string) string {
 	newest := s.latest()
 	if newest != nil && newest.hooks.tree == nil {
 		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or let it through: %s",
-			previewAgain, approveCommands(s.object, id, ""))
+			previewAgain, rollout.ApproveCommands(s.object, id, ""))
 	}
 	others := ""
 	if s.rollout.CountsConfigMaps() {
 		others = " or a ConfigMap of its scripts"
 	}
-	return "correct the scripts, or let it through: " + approveCommands(s.object, id, others)
+	return "correct the scripts, or let it through: " + rollout.ApproveCommands(s.object, id, others)
 }

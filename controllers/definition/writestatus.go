@@ -39,7 +39,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	}
 	status.ObservedGeneration = object.GetGeneration()
 	if !v.idle {
-		serves := v.rollout.serves(v)
+		serves := v.rollout.Serves(v.revision)
 		status.PreviousScriptRevisionHash = previousRevision(status, serves)
 		if string(serves) != status.ScriptRevisionHash {
 			status.UpdatedParents = nil // It is about the one before.
@@ -48,14 +48,14 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	}
 	status.ObservedScriptRevisionHash = observedRevision(status, v)
 	before := status.ScriptRollout
-	status.ScriptRollout = v.rollout.merge(scriptRolloutStatus(before, v))
+	status.ScriptRollout = v.rollout.Merge(scriptRolloutStatus(before, v))
 	setApproval(before, status.ScriptRollout, v.approvals)
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	if s.guard != nil {
-		status.DeletionGuard = statusOfGuard(s.guard.Record())
+		status.DeletionGuard = s.guard.Record().Status()
 	}
 	setPendingEdit(&status, v.edit)
 	v.parents.set(&status)

@@ -3,5 +3,6 @@
 //
 //   - A Rule holds an edit because of the Findings of a preview.
 //   - Next says which step comes next, and an Assignment which revision a parent has until then.
+//   - Progress is how far a rollout is, and the condition Progressing how that is said.
 //   - A Guard bounds what an edit deletes, whatever a preview has told of it.
 package rollout

@@ -88,8 +88,8 @@ var wings = []wing{
 		why:   "it is three pure functions for the reconcile core; code that variants share belongs in the contract",
 	},
 	{
-		name: "rollout", packages: []string{"controllers/rollout"}, imports: []string{"engines", "apply/...", "controllers/api/..."}, pure: true,
-		holds: "which edit reaches which parent: what holds it, steps, the guard at deletions",
+		name: "rollout", packages: []string{"controllers/rollout"}, imports: []string{"scripts", "engines", "apply/...", "controllers/api/..."}, pure: true,
+		holds: "which edit reaches which parent, and how that is said: what holds it, steps, the guard at deletions",
 		why:   "it decides from what hosts and commands know of an edit, and asks nobody",
 	},
 	{

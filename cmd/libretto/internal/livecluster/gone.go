@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -26,7 +25,7 @@ func (s *Subject) goneBefore(d *unstructured.Unstructured, set *v1alpha1.ScriptR
 	if err != nil || fieldsOf(d, "status", &status) != nil {
 		return nil
 	}
-	record := definition.RecordOf(status.DeletionGuard)
+	record := rollout.RecordOf(status.DeletionGuard)
 	isComplete := status.ScriptRollout == nil || status.ScriptRollout.UpdatedRevision == ""
 	isApproved := s.isApproved(set, scripts.RevisionID(record.Edit.ID(record.Settled)))
 	if !record.Counts(next, isApproved) || record.Settles(isComplete, time.Now()) {
