@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
@@ -45,7 +45,7 @@ func (r *runner) callHook(ctx context.Context) error {
 			"definitionPatch: {spec: {hooks: {%s: {script: {parameters: ...}}}}}", r.testCase.Hook)
 	}
 	request := r.hookRequest(plan)
-	ctx, cancel := engines.WithTimeout(ctx, definition.CallTimeout(plan.Hooks[i].Hook))
+	ctx, cancel := engines.WithTimeout(ctx, hooks.CallTimeout(plan.Hooks[i].Hook))
 	defer cancel()
 	response, err := program.Run(ctx, engines.Call{
 		Request: request, Now: r.clock.Now(), Seed: r.testCase.Name, Owner: plan.Config.Definition, Origin: engines.Origin{ID: r.testCase.Name},

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -280,13 +280,13 @@ func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, e
 	}
 	r.hooks.scripts, r.hooks.timeouts = scripts, map[string]time.Duration{}
 	for _, named := range r.base.Plan.Hooks {
-		r.hooks.timeouts[string(named.Name)] = definition.CallTimeout(named.Hook)
+		r.hooks.timeouts[string(named.Name)] = hooks.CallTimeout(named.Hook)
 	}
 	webhooks, err := r.newWebhooks(r.base.Plan)
 	if err != nil {
 		return nil, err
 	}
-	return r.bounded(definition.Combine(r.base.Plan, scripts, webhooks)), nil
+	return r.bounded(hooks.Combine(r.base.Plan, scripts, webhooks)), nil
 }
 
 // scriptsOf returns what scripts are compiled from.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -59,7 +59,7 @@ func (r *runner) newWebhooks(plan *plan.Plan) (map[string]engines.Program, error
 			return nil, err
 		}
 		w := &cannedWebhook{hook: string(named.Name), timeout: named.Hook.Webhook.CallTimeout(), runner: r}
-		endpoint := definition.EndpointOf(named.Hook)
+		endpoint := hooks.EndpointOf(named.Hook)
 		endpoint.Transport = w
 		w.Program, err = engine.Compile(context.Background(), engines.Source{Hook: w.hook, Endpoint: endpoint, Owner: plan.Config.Definition})
 		if err != nil {

@@ -100,7 +100,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 	}
 	state := storedRollout(object)
 	complete := !s.isManaged(i, object) || state.UpdatedRevision == ""
-	edit := i.guard.edit(string(i.hooks.revision()))
+	edit := i.guard.edit(string(i.hooks.Revision()))
 	switch {
 	case complete:
 	case state.UpdatedEdit != nil:
@@ -108,8 +108,8 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 	default:
 		edit.Revision = state.UpdatedRevision
 	}
-	if s.rollout != nil && s.rollout.Revision != "" && i.hooks.tree != nil {
-		if pinned, err := i.hooks.tree.Revision(scripts.RevisionID(s.rollout.Revision)); err == nil {
+	if s.rollout != nil && s.rollout.Revision != "" && i.hooks.Tree != nil {
+		if pinned, err := i.hooks.Tree.Revision(scripts.RevisionID(s.rollout.Revision)); err == nil {
 			s.guard.Replace(edit, i.guard.edit(string(pinned.ID)))
 		}
 	}
@@ -127,7 +127,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 func (s *runtimeState) isApproved(hold rollout.Hold) bool {
 	var sources []scripts.Object
 	for _, i := range s.all() {
-		tree := i.hooks.tree
+		tree := i.hooks.Tree
 		if tree != nil {
 			sources = append(sources, tree.Objects()...)
 		}
@@ -137,7 +137,7 @@ func (s *runtimeState) isApproved(hold rollout.Hold) bool {
 			if loaded := tree.State(); loaded.Approved != "" && of == i.guard.edit(string(loaded.Loaded)) {
 				return true
 			}
-		case of == i.guard.edit("") && i.hooks.webhookPreview.isApproved():
+		case of == i.guard.edit("") && i.hooks.WebhookPreview.IsApproved():
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func (s *runtimeState) guardHold() (id, message string) {
 	hold := s.guard.Held()
 	of, approve := hold.Edit, rollout.ApproveCommands(s.object, hold.ID[:16], "")
 	switch {
-	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.revision()):
+	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.Revision()):
 		return "", ""
 	case hold.IsOfEdit():
 		message = fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s", hold.ID[:16], hold.Message, approve)
@@ -175,7 +175,7 @@ func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 		return rollout.Exceeded{Revision: state.UpdatedRevision, Before: state.StableRevision, Message: hold.Message}
 	}
 	ofScripts := over.SpecHash == before.SpecHash && over.SpecHash == i.guard.spec && over.Revision != before.Revision
-	if hold.Message == "" || i.hooks.tree == nil || !ofScripts {
+	if hold.Message == "" || i.hooks.Tree == nil || !ofScripts {
 		return rollout.Exceeded{}
 	}
 	return rollout.Exceeded{Revision: over.Revision, Before: before.Revision, Message: hold.Message}

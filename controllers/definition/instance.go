@@ -2,11 +2,14 @@ package definition
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -21,7 +24,7 @@ const statusDebounce = time.Second
 // instance is a plan with open caches and hooks that load or have loaded.
 type instance struct {
 	plan       *plan.Plan
-	hooks      *hooks
+	hooks      *hooks.Hooks
 	reconciler *parent.Reconciler
 	guard      guarded
 	// queue is processed by sides. An instance that shares the parents with the one that runs has these, but neither is used.
@@ -49,35 +52,19 @@ type inputs struct {
 
 // inputs returns the present values.
 func (i *instance) inputs() inputs {
-	revision := i.hooks.revision()
-	if i.hooks.assigned.Load() != nil { // The parents that change sides are synced.
+	revision := i.hooks.Revision()
+	if i.hooks.IsAssigned() { // The parents that change sides are synced.
 		revision = ""
 	}
-	return inputs{revision, i.hooks.rotation(), i.reconciler.SchemaChanges()}
+	return inputs{revision, i.hooks.Rotation(), i.reconciler.SchemaChanges()}
 }
 
 // loopName returns the name of a definition's control loop in metrics, as in metacontroller
 // (section 3.1 of the specification).
 func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
-// former is what a previous process has left, if this one runs nothing yet.
-type former struct {
-	// served is the revision to restore if the scripts don't load or are held, and held the one that was held, or empty.
-	served, held scripts.RevisionID
-	// stable is the revision to restore if served is in the archive no more, or empty.
-	stable scripts.RevisionID
-	// resumed is set if it has run the same spec.
-	resumed bool
-	// inSteps is set if the plan is an edit that has been previewed and is being rolled out.
-	inSteps bool
-	// awaitEdit is set if an earlier spec runs, and the scripts may be about to be edited as well.
-	awaitEdit bool
-	// editID returns what an approval names that lets a revision of the plan's scripts take over.
-	editID func(scripts.RevisionID) scripts.RevisionID
-}
-
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
-func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before former) (*instance, error) {
+func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Former) (*instance, error) {
 	key := p.Key()
 	r.config.Environment.Metrics.Begin(key.String())
 	r.config.ScriptMetrics.Begin(key.String())
@@ -87,18 +74,21 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before former) (*insta
 	if err != nil {
 		return nil, err
 	}
-	before.editID = s.editIDs(guard)
-	h, err := r.openHooks(p, before, r.previewFor(s, &self, before), revisionsInUse{s, &self}, changed)
+	before.EditID = s.editIDs(guard)
+	inUse := revisionsInUse{s, &self}
+	h, err := r.hooks.Open(p, hooks.Options{
+		Former: before, Preview: r.previewFor(s, &self, before), Retained: inUse.ids, RetainedKnown: inUse.known, Changed: changed,
+	})
 	if err != nil {
 		return nil, err
 	}
 	config := p.Config
 	config.Guard, config.Spec = guard, guard.spec
-	config.Programs, config.ProgramsOf, config.Timeouts = h.programsFor, h.programsOf, h.timeouts
+	config.Programs, config.ProgramsOf, config.Timeouts = h.ProgramsFor, h.ProgramsOf, h.Timeouts
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}
-	if before.resumed {
+	if before.Resumed {
 		config.ResumedAt = r.config.Environment.Clock.Now()
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
@@ -107,7 +97,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before former) (*insta
 	boundEvents(&env, " ("+config.Definition+")") // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)
 	if err != nil {
-		h.close()
+		h.Close()
 		return nil, err
 	}
 	if s.running == nil { // Otherwise the spec that runs tells what the definition writes.
@@ -123,13 +113,13 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before former) (*insta
 	}
 	sides.set(split{stable: built})
 	self.Store(built)
-	h.webhookPreview.start(func(ctx context.Context) scripts.Preview { return r.previewWebhooks(ctx, s, built) })
+	h.WebhookPreview.Start(func(ctx context.Context) scripts.Preview { return r.previewWebhooks(ctx, s, built) })
 	changed() // A preview may have been asked for already.
 	return built, nil
 }
 
 // ready reports whether the instance can start.
-func (i *instance) ready() bool { return i != nil && i.hooks.loaded() }
+func (i *instance) ready() bool { return i != nil && i.hooks.Loaded() }
 
 // run syncs parents until ctx ends.
 func (i *instance) run(ctx context.Context) {
@@ -142,7 +132,7 @@ func (i *instance) run(ctx context.Context) {
 		return
 	}
 	i.reconciler.RetainParents()
-	i.guard.Begin(i.guard.edit(string(i.hooks.revision())))
+	i.guard.Begin(i.guard.edit(string(i.hooks.Revision())))
 	i.synced.Store(true)
 	i.changed()
 	queue.Run(ctx)
@@ -165,6 +155,51 @@ func (i *instance) close() {
 		i.cancelSync()
 	}
 	i.queue.Close()
-	i.hooks.close()
+	i.hooks.Close()
 	i.reconciler.Close()
+}
+
+// revisionsInUse are the revisions of the scripts that the status names, and those by which children of an instance were made. The
+// instance does not exist yet: self is set to it.
+type revisionsInUse struct {
+	state *runtimeState
+	self  *atomic.Pointer[instance]
+}
+
+// ids returns those that are known.
+func (c revisionsInUse) ids() []scripts.RevisionID {
+	ids := slices.Clone(c.state.retainedRevisions())
+	ofChildren, _ := c.ofChildren()
+	for _, id := range ofChildren {
+		ids = append(ids, scripts.RevisionID(id))
+	}
+	return ids
+}
+
+// known reports whether all are known.
+func (c revisionsInUse) known() bool {
+	_, known := c.ofChildren()
+	return known
+}
+
+func (c revisionsInUse) ofChildren() ([]string, bool) {
+	own := c.self.Load()
+	if own == nil {
+		return nil, false
+	}
+	return own.reconciler.ScriptRevisions()
+}
+
+// updateTestInputs tells the scripts of instances what their tests depend on besides the text: the CustomResourceDefinitions.
+func (r *Reconciler) updateTestInputs(instances ...*instance) {
+	for _, i := range instances {
+		if i == nil || i.hooks.Tree == nil {
+			continue
+		}
+		versions := []string{"CustomResourceDefinitions"}
+		for _, resource := range i.plan.Resources() {
+			versions = append(versions, r.config.Discovery.DefinitionVersion(resource.GroupResource()))
+		}
+		i.hooks.Tree.SetTestInputs(strings.Join(versions, " "))
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
@@ -52,24 +53,21 @@ type PreviewSubject struct {
 	TrustDomain string
 	// Revision and ServingRevision are the IDs of these, and ProgramsOf returns others, by which children were made.
 	Revision, ServingRevision scripts.RevisionID
-	ProgramsOf                ProgramsFunc
+	ProgramsOf                hooks.ProgramsFunc
 }
-
-// ProgramsFunc returns the scripts of a revision, by hook, or why they can't be had now.
-type ProgramsFunc func(revision scripts.RevisionID) (map[string]engines.Program, error)
 
 // previewSync is how long a preview waits for the caches of resources that the earlier spec does not have.
 const previewSync = 5 * time.Second
 
 // previewFor returns the preview of the scripts of an instance that does not exist yet: self is set to it. It is nil if this host previews
 // nothing. before is what a previous process has left.
-func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance], before former) scripts.PreviewFunc {
+func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance], before hooks.Former) scripts.PreviewFunc {
 	if r.config.Previewer == nil {
 		return nil
 	}
 	return func(ctx context.Context, revision *scripts.Revision) scripts.Preview {
 		own, serving := self.Load(), s.serving.Load()
-		if own == nil || serving == nil && own.hooks.tree.Current() != nil {
+		if own == nil || serving == nil && own.hooks.Tree.Current() != nil {
 			return scripts.Preview{Later: true} // What served last is about to run.
 		}
 		if serving == nil {
@@ -95,17 +93,17 @@ func (r *Reconciler) previewOf(
 		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 	}
 	subject := PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, revision), Serving: serving.plan,
+		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Serving: serving.plan,
 		Parents: own.reconciler.Sampler, Limits: limits, TrustDomain: trustDomain,
 	}
 	var serves *scripts.Revision
-	if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
-		serves = serving.hooks.servingRevision()
+	if tree := serving.hooks.Tree; tree != nil && tree.Current() != nil {
+		serves = serving.hooks.ServingRevision()
 		subject.ServingRevision = serves.ID
 	}
-	subject.ServingScripts = serving.hooks.previewable(serving.plan, serves)
+	subject.ServingScripts = serving.hooks.Previewable(serving.plan, serves)
 	if revision != nil {
-		subject.Revision, subject.ProgramsOf = revision.ID, own.hooks.scriptsBeside(revision, serves)
+		subject.Revision, subject.ProgramsOf = revision.ID, own.hooks.ScriptsBeside(revision, serves)
 	}
 	subject.Gone = own.guard.Gone(own.guard.edit(string(subject.Revision)))
 	if own != serving {
@@ -118,18 +116,18 @@ func (r *Reconciler) previewOf(
 
 // previewAlone previews a revision of the scripts of own while nothing serves: what has served before can't be had, or there was nothing.
 func (r *Reconciler) previewAlone(
-	ctx context.Context, own *instance, before former, revision *scripts.Revision, limits *v1alpha1.ScriptPreview,
+	ctx context.Context, own *instance, before hooks.Former, revision *scripts.Revision, limits *v1alpha1.ScriptPreview,
 ) scripts.Preview {
 	for !own.waitForSync(ctx) {
 		err := own.readError()
-		passes := err == nil || before.served != "" && !apierrors.IsForbidden(err)
+		passes := err == nil || before.Served != "" && !apierrors.IsForbidden(err)
 		if ctx.Err() != nil || !passes { // No parent is synced before, anyhow.
 			return scripts.Preview{Summary: fmt.Sprintf("it was not previewed: %v", err)}
 		}
 	}
 	return r.config.Previewer.Preview(ctx, PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.previewable(own.plan, revision), Parents: own.reconciler.Sampler, Alone: true, Limits: limits,
-		TrustDomain: revision.TrustDomain(), Revision: revision.ID, ProgramsOf: own.hooks.scriptsBeside(revision),
+		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Parents: own.reconciler.Sampler, Alone: true, Limits: limits,
+		TrustDomain: revision.TrustDomain(), Revision: revision.ID, ProgramsOf: own.hooks.ScriptsBeside(revision),
 	})
 }
 
@@ -160,10 +158,10 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	version += ", limits " + limitsText(s.limits.Load())
 	for _, i := range s.all() {
 		switch {
-		case i.hooks.tree != nil:
-			i.hooks.tree.SetPreviewInputs(r.previewVersion(i, version), approvals)
-		case i.hooks.webhookPreview != nil:
-			i.hooks.webhookPreview.SetInputs(r.previewVersion(i, version), approvals.Named...)
+		case i.hooks.Tree != nil:
+			i.hooks.Tree.SetPreviewInputs(r.previewVersion(i, version), approvals)
+		case i.hooks.WebhookPreview != nil:
+			i.hooks.WebhookPreview.SetInputs(r.previewVersion(i, version), approvals.Named...)
 		}
 	}
 }
@@ -257,4 +255,45 @@ func heldRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
 		return ""
 	}
 	return scripts.RevisionID(status.ScriptRollout.HeldRevision)
+}
+
+// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what could
+// not be told may be known then.
+func (r *Reconciler) previewVersion(i *instance, serving string) string {
+	if !i.plan.CallsWebhooks() && (i.hooks.Tree == nil || !i.hooks.Tree.State().Untold) {
+		return serving
+	}
+	now := r.config.Environment.Clock.Now().Truncate(hooks.PreviewInterval)
+	return fmt.Sprintf("%s, credentials %t, at %s", serving, i.hooks.CredentialsReady(), now)
+}
+
+// previewWebhooks is what the preview of an instance's webhooks comes to.
+func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *instance) scripts.Preview {
+	switch serving := s.serving.Load(); {
+	case !own.hooks.CredentialsReady():
+		return scripts.Preview{Later: true}
+	case serving == nil && own.hooks.WebhookPreview.HeldBefore && !own.waitForSync(ctx):
+		return scripts.Preview{Held: "it was held when the host was restarted, and not all of its resources can be read"}
+	case serving == nil && own.hooks.WebhookPreview.HeldBefore: // The host keeps no earlier spec to compare it with.
+		return r.config.Previewer.Preview(ctx, PreviewSubject{
+			Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, nil), Parents: own.reconciler.Sampler,
+			Limits: s.limits.Load(), TrustDomain: own.plan.Config.Definition,
+		})
+	default:
+		return r.previewOf(ctx, own, serving, nil, s.limits.Load(), own.plan.Config.Definition)
+	}
+}
+
+// remedyOf returns what to do about hooks that are held.
+func remedyOf(s *runtimeState, id string) string {
+	newest := s.latest()
+	if newest != nil && newest.hooks.Tree == nil {
+		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or let it through: %s",
+			hooks.PreviewInterval, rollout.ApproveCommands(s.object, id, ""))
+	}
+	others := ""
+	if s.rollout.CountsConfigMaps() {
+		others = " or a ConfigMap of its scripts"
+	}
+	return "correct the scripts, or let it through: " + rollout.ApproveCommands(s.object, id, others)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/definition/finalizers"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -25,6 +26,7 @@ import (
 type Reconciler struct {
 	config  Config
 	planner plan.Planner
+	hooks   hooks.Config
 	status  *parent.StatusWriter
 	queue   *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
@@ -55,6 +57,10 @@ func New(config Config) *Reconciler {
 		planner: plan.Planner{
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
 			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
+		},
+		hooks: hooks.Config{
+			Library: config.Library, Engines: config.Engines, Credentials: config.Credentials, Failover: config.Failover,
+			Namespace: config.Namespace, Previews: config.Previewer != nil,
 		},
 		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -119,18 +120,18 @@ func (r *Reconciler) prepare(s *runtimeState, p *plan.Plan) *plan.Refusal {
 	}
 	s.dropNext()
 	stored := v1alpha1.StoredStatus(s.object)
-	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.Generation}
+	before := hooks.Former{Resumed: stored.Parents != nil && stored.ObservedGeneration == p.Generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
-		before.served, before.held = servedRevision(stored), heldRevision(stored)
+		before.Served, before.Held = servedRevision(stored), heldRevision(stored)
 		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" && state.UpdatedEdit == nil {
-			before.served, before.stable = scripts.RevisionID(state.UpdatedRevision), before.served // It has been previewed.
+			before.Served, before.Stable = scripts.RevisionID(state.UpdatedRevision), before.Served // It has been previewed.
 		}
 	}
-	before.awaitEdit = awaitsEdit(s.running, p)
+	before.AwaitEdit = awaitsEdit(s.running, p)
 	if state := stored.ScriptRollout; s.running != nil && state != nil && state.UpdatedEdit != nil {
 		hash, err := p.SpecHash()
-		if before.inSteps = err == nil && hash == state.UpdatedEdit.SpecHash; before.inSteps {
-			before.served = scripts.RevisionID(state.UpdatedEdit.Revision)
+		if before.InSteps = err == nil && hash == state.UpdatedEdit.SpecHash; before.InSteps {
+			before.Served = scripts.RevisionID(state.UpdatedEdit.Revision)
 		}
 	}
 	next, err := r.build(s, p, before)
@@ -161,7 +162,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		r.assignSides(object, s, &state) // No parent is synced by another spec than it has.
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		s.running.startedAt, s.running.lastInputs = r.config.Environment.Clock.Now(), s.running.inputs()
-		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
+		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.Revision())
 		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.Generation)
@@ -172,7 +173,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 			continue
 		}
 		i.lastInputs = now
-		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.revision())
+		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.Revision())
 		i.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 	}
 }

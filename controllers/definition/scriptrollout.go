@@ -26,7 +26,7 @@ import (
 // rolloutDriver returns the instance whose edit is the target of a rollout: that of the newest spec, if it is another one than serves.
 func (s *runtimeState) rolloutDriver(state *rollout.State) *instance {
 	switch {
-	case s.running == nil || s.next != nil && s.next.hooks.unassigned && s.next.hooks.tree.Current() != nil:
+	case s.running == nil || s.next != nil && s.next.hooks.Unassigned && s.next.hooks.Tree.Current() != nil:
 		return s.next
 	case s.newest != nil && (s.updated != nil || s.isOther(s.newest, state)):
 		return s.newest
@@ -44,7 +44,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	if driver == nil || !s.isManaged(driver, object) && over == (rollout.Exceeded{}) {
 		return rollout.Progress{}
 	}
-	if driver.hooks.unassigned { // Nothing that served does for the spec.
+	if driver.hooks.Unassigned { // Nothing that served does for the spec.
 		state.StableRevision, state.StableSpec = "", nil
 	}
 	v := rollout.Progress{Managed: true, Next: state, Serving: s.stableScripts(&state)}
@@ -76,7 +76,7 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	v.Next, v.After, v.Waiting, v.Lost = result.State, variant.Earlier(result.After, unsettled), rollout.WaitingText(result), result.Lost
 	s.refreshSpec(&v.Next, &state)
 	v.Serving = s.stableScripts(&v.Next)
-	if v.Next.StableRevision == "" && driver.hooks.tree != nil { // The newest revision serves all parents again.
+	if v.Next.StableRevision == "" && driver.hooks.Tree != nil { // The newest revision serves all parents again.
 		v.Serving = scripts.RevisionID(in.Target)
 	}
 	stored := v1alpha1.StoredStatus(object).ScriptRollout
@@ -102,23 +102,23 @@ func (s *runtimeState) setPin(object *unstructured.Unstructured, v *rollout.Prog
 		if i == nil {
 			continue
 		}
-		if a := i.hooks.assigned.Load(); a != nil && a.problem != "" {
-			v.Problem = a.problem
+		if problem := i.hooks.Problem(); problem != "" {
+			v.Problem = problem
 		}
 	}
 	switch v.Pinned = s.rollout != nil && s.rollout.Revision != ""; {
 	case !v.Pinned:
-	case stable.hooks.tree == nil:
+	case stable.hooks.Tree == nil:
 		v.Pinned, in.Spec = false, s.rollout.DeepCopy()
 		in.Spec.Revision = ""
 	default:
-		in.Pinned = stable.hooks.findPin(object, v, scripts.RevisionID(s.rollout.Revision))
+		in.Pinned = stable.findPin(object, v, scripts.RevisionID(s.rollout.Revision))
 	}
 }
 
 // setTarget sets the edit that is to serve, as far as it is known. It returns for how long no other edit begins.
 func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled time.Duration) {
-	tree, other := driver.hooks.tree, s.isOther(driver, &in.State)
+	tree, other := driver.hooks.Tree, s.isOther(driver, &in.State)
 	edit, current := driver.guard.edit(""), scripts.RevisionID("")
 	if tree != nil && tree.Current() != nil {
 		current = tree.Current().ID
@@ -170,7 +170,7 @@ func (s *runtimeState) refreshSpec(next, state *rollout.State) {
 // unarchivedOf returns why an edit waits for the archive once that, or the status, can't have it, or empty.
 func (i *instance) unarchivedOf(v *rollout.Progress, in *rollout.Input) string {
 	why := ""
-	if tree := i.hooks.tree; tree != nil {
+	if tree := i.hooks.Tree; tree != nil {
 		why = tree.State().NotArchived
 	}
 	if in.TargetEdit != nil && (in.TargetSpec == nil || in.State.StableSpec == nil) {
@@ -183,8 +183,8 @@ func (i *instance) unarchivedOf(v *rollout.Progress, in *rollout.Input) string {
 }
 
 // findPin returns the whole ID of the revision that the spec pins, or "" and notes why it can't be had, unless it is being loaded.
-func (h *hooks) findPin(object *unstructured.Unstructured, v *rollout.Progress, id scripts.RevisionID) string {
-	pinned, err := h.tree.Revision(id)
+func (i *instance) findPin(object *unstructured.Unstructured, v *rollout.Progress, id scripts.RevisionID) string {
+	pinned, err := i.hooks.Tree.Revision(id)
 	switch {
 	case err == nil:
 		return string(pinned.ID)
@@ -270,9 +270,9 @@ func (r *Reconciler) healthOfFailing(
 		var stable *scripts.Revision
 		var err error
 		if id := s.stableScripts(&state); id != "" {
-			stable, err = i.hooks.tree.Revision(id)
+			stable, err = i.hooks.Tree.Revision(id)
 		}
-		if programs := i.hooks.previewable(i.plan, stable); err != nil || len(programs) == 0 {
+		if programs := i.hooks.Previewable(i.plan, stable); err != nil || len(programs) == 0 {
 			answer <- rollout.Failing
 		} else {
 			go r.askStable(i, object, stable, programs, answer)
@@ -304,7 +304,7 @@ func (r *Reconciler) askStable(
 		TrustDomain: i.plan.Config.Definition,
 	}
 	if stable != nil {
-		subject.Revision, subject.ProgramsOf, subject.TrustDomain = stable.ID, i.hooks.scriptsBeside(stable), stable.TrustDomain()
+		subject.Revision, subject.ProgramsOf, subject.TrustDomain = stable.ID, i.hooks.ScriptsBeside(stable), stable.TrustDomain()
 	}
 	if r.config.Previewer.Fails(ctx, subject) {
 		health = rollout.Well

@@ -5,25 +5,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 )
-
-// settleTime is the time within which a definition and its scripts settle that are applied one after another, in either order: kubectl
-// takes some 200 ms from one object to the next. It delays edits of a definition, and news of scripts that do harm or don't load.
-const settleTime = time.Second
 
 // awaitsEdit reports whether the scripts of a new spec may be about to be edited as well: they come from the sources that serve, and have
 // not been edited just before. An edit from before the start of the spec that serves belongs to that one.
 func awaitsEdit(serving *instance, next *plan.Plan) bool {
-	if serving == nil || serving.hooks.tree == nil {
+	if serving == nil || serving.hooks.Tree == nil {
 		return false
 	}
-	since := time.Now().Add(-settleTime)
+	since := time.Now().Add(-hooks.SettleTime)
 	if serving.startedAt.After(since) {
 		since = serving.startedAt
 	}
 	same := equality.Semantic.DeepEqual(serving.plan.Settings.ScriptSources, next.Settings.ScriptSources)
-	return same && !serving.hooks.tree.EditedSince(since)
+	return same && !serving.hooks.Tree.EditedSince(since)
 }
 
 // unsettledFor returns how long no edit of the scripts begins to be rolled out because spec.scriptRollout has just changed, and the scripts may be
@@ -32,18 +29,18 @@ func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
 	if len(i.plan.Settings.ScriptSources) == 0 || s.rolloutEditedAt.IsZero() {
 		return 0
 	}
-	if i.hooks.tree.EditedSince(s.rolloutEditedAt.Add(-settleTime)) {
+	if i.hooks.Tree.EditedSince(s.rolloutEditedAt.Add(-hooks.SettleTime)) {
 		return 0
 	}
-	return max(0, s.rolloutEditedAt.Add(settleTime).Sub(now))
+	return max(0, s.rolloutEditedAt.Add(hooks.SettleTime).Sub(now))
 }
 
 // suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused: what
 // the sources hold now is meant for that one.
 func (s *runtimeState) suspendScripts(refusal *plan.Refusal) {
 	for _, i := range []*instance{s.running, s.updated} {
-		if i != nil && i.hooks.tree != nil {
-			i.hooks.tree.Suspend(i != s.newest || refusal != nil)
+		if i != nil && i.hooks.Tree != nil {
+			i.hooks.Tree.Suspend(i != s.newest || refusal != nil)
 		}
 	}
 }

@@ -59,10 +59,10 @@ func (s *runtimeState) editIDs(edited guarded) func(scripts.RevisionID) scripts.
 
 // editID returns what an approval names that lets the instance take over with a revision of its scripts, or with the webhooks of an ID.
 func (i *instance) editID(revision scripts.RevisionID) scripts.RevisionID {
-	if i == nil || i.hooks.tree == nil {
+	if i == nil || i.hooks.Tree == nil {
 		return revision
 	}
-	return i.hooks.tree.EditID(revision)
+	return i.hooks.Tree.EditID(revision)
 }
 
 // pendingStableSpec returns the spec that serves if that is not the newest one, so that it goes on after a restart, or nil.
@@ -116,7 +116,7 @@ func (s *runtimeState) rolloutState(object *unstructured.Unstructured) rollout.S
 	if s.running == nil || state.StableSpec != nil || !s.rollsSpecs(&state) {
 		return state
 	}
-	if state.StableSpec = s.running.plan.StableSpec(); state.StableRevision == "" && s.running.hooks.tree == nil {
+	if state.StableSpec = s.running.plan.StableSpec(); state.StableRevision == "" && s.running.hooks.Tree == nil {
 		state.StableRevision = s.running.guard.edit("").Name()
 	}
 	return state
@@ -270,7 +270,7 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	s.serving.Store(now)
 	r.divide(s, split{stable: now})
 	s.retiring = append(s.retiring, newRetiring(former, now)...)
-	r.config.ScriptMetrics.Serves(plan.KeyOf(object.GetKind(), object).String(), now.hooks.revision())
+	r.config.ScriptMetrics.Serves(plan.KeyOf(object.GetKind(), object).String(), now.hooks.Revision())
 	r.config.Environment.Log.Info("an edit of the definition serves all parents",
 		"definition", nameOf(object), "generation", now.plan.Generation)
 }

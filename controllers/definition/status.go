@@ -63,17 +63,17 @@ type lastEvents struct {
 func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, refusal *plan.Refusal, warnings []plan.Warning) statusView {
 	v := statusView{idle: s.running == nil}
 	newest := s.latest()
-	if newest != nil && newest.hooks.tree != nil {
-		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
+	if newest != nil && newest.hooks.Tree != nil {
+		v.problems, v.objects = newest.hooks.Tree.State(), newest.hooks.Tree.Objects()
 	}
 	if newest != nil {
-		if v.noScripts = newest.hooks.tree == nil; v.noScripts {
-			v.problems = newest.hooks.webhookPreview.State()
+		if v.noScripts = newest.hooks.Tree == nil; v.noScripts {
+			v.problems = newest.hooks.WebhookPreview.State()
 		}
-		v.credentials = newest.hooks.credentialProblems()
+		v.credentials = newest.hooks.CredentialProblems()
 	}
 	if s.running != nil {
-		v.revision, v.resting, v.hotLoops = s.running.hooks.revision(), s.running.hooks.resting(), s.running.hotLoops()
+		v.revision, v.resting, v.hotLoops = s.running.hooks.Revision(), s.running.hooks.Resting(), s.running.hotLoops()
 		v.warnings = slices.Concat(s.warnings(), r.planner.RelatedWarnings(s.running.plan), warnings)
 	}
 	v.newestID, v.stableSpec = newest.editID(v.problems.Desired), s.pendingStableSpec()
@@ -123,7 +123,7 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 	switch {
 	case newest == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotAccepted", "scripts are loaded once the definition is accepted"
-	case newest.hooks.tree == nil:
+	case newest.hooks.Tree == nil:
 		c.Reason, c.Message = "NoScripts", "no hook is a script"
 	case !state.LoadingSince.IsZero():
 		c.Status, c.Reason = metav1.ConditionUnknown, reasonLoading
@@ -194,7 +194,7 @@ func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1
 	switch {
 	case s.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: "+refusal.Err.Error()
-	case s.running == nil && s.next != nil && !s.next.hooks.credentialsReady():
+	case s.running == nil && s.next != nil && !s.next.hooks.CredentialsReady():
 		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
 	case s.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -19,7 +20,7 @@ func TestScriptsCondition(t *testing.T) {
 		Origin: scripts.Origin{ConfigMap: types.NamespacedName{Namespace: "ns", Name: "hooks"}},
 		Err:    &engines.Error{Kind: engines.Invalid, Location: engines.Location{File: "sync.js", Line: 3, Column: 7}, Message: "unexpected }"},
 	}
-	withTree := &instance{hooks: &hooks{tree: &scripts.Tree{}}}
+	withTree := &instance{hooks: &hooks.Hooks{Tree: &scripts.Tree{}}}
 	cases := map[string]struct {
 		reason string
 		newest *instance
@@ -33,7 +34,7 @@ func TestScriptsCondition(t *testing.T) {
 		},
 		"None": {
 			reason: "A definition without scripts is ready in this respect.",
-			newest: &instance{hooks: &hooks{}},
+			newest: &instance{hooks: &hooks.Hooks{}},
 			want:   metav1.Condition{Status: "True", Reason: "NoScripts", Message: "no hook is a script"},
 		},
 		"Loading": {
@@ -105,7 +106,7 @@ func TestScriptsCondition(t *testing.T) {
 func TestCauseOfNotReady(t *testing.T) {
 	problem := scripts.Problem{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("unexpected }")}
 	broken := scripts.State{Problems: []scripts.Problem{problem}}
-	loading, running := &instance{plan: &plan.Plan{}, hooks: &hooks{}}, &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks{}}
+	loading, running := &instance{plan: &plan.Plan{}, hooks: &hooks.Hooks{}}, &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks.Hooks{}}
 	refused := &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("spec.hooks.sync: is required")}
 	for name, c := range map[string]struct {
 		reason  string
@@ -164,7 +165,7 @@ func TestNotFoundIsQuietAtFirst(t *testing.T) {
 func TestReadyCondition(t *testing.T) {
 	synced := &instance{plan: &plan.Plan{Generation: 3}}
 	synced.synced.Store(true)
-	starting := &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks{}}
+	starting := &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks.Hooks{}}
 	refused := &plan.Refusal{Reason: plan.ReasonResourceNotFound, Err: errors.New("no things")}
 	cases := map[string]struct {
 		reason      string

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 )
 
@@ -17,7 +18,7 @@ const (
 	newSpecDelay = 300 * time.Millisecond
 	// startupDelay is the time in which a starting definition gets no status, so that a fast
 	// start costs one write. A new spec may have to wait for its scripts.
-	startupDelay = settleTime + 500*time.Millisecond
+	startupDelay = hooks.SettleTime + 500*time.Millisecond
 )
 
 // specVersion identifies one spec of one definition.

@@ -23,15 +23,15 @@ func (s *runtimeState) warnings() []plan.Warning {
 	if s.running.reconciler != nil {
 		held = s.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), s.running.hooks.notCompared(), s.sharedChildren(), s.removedWarnings, s.running.plan.SpecWarnings())
+	return slices.Concat(unfinalized(held), s.running.notCompared(), s.sharedChildren(), s.removedWarnings, s.running.plan.SpecWarnings())
 }
 
 // notCompared returns the warning that scripts took over though there was nothing to compare them with.
-func (h *hooks) notCompared() []plan.Warning {
-	if h == nil || h.tree == nil {
+func (i *instance) notCompared() []plan.Warning {
+	if i.hooks.Tree == nil {
 		return nil
 	}
-	state := h.tree.State()
+	state := i.hooks.Tree.State()
 	if state.NotCompared == "" {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -147,10 +147,10 @@ func (s *Session) Start(ctx context.Context, plan *plan.Plan, programs map[strin
 }
 
 // timeouts returns those of all hooks.
-func timeouts(hooks []v1alpha1.NamedHook) map[string]time.Duration {
+func timeouts(of []v1alpha1.NamedHook) map[string]time.Duration {
 	all := map[string]time.Duration{}
-	for _, named := range hooks {
-		all[string(named.Name)] = definition.CallTimeout(named.Hook)
+	for _, named := range of {
+		all[string(named.Name)] = hooks.CallTimeout(named.Hook)
 	}
 	return all
 }

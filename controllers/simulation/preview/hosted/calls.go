@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
@@ -57,7 +57,7 @@ func (c *calls) programs(plan *plan.Plan, texts map[string]engines.Program) map[
 
 // scripts returns the revision of the scripts that are called, and others by which children were made. It returns nil if nothing
 // tells which those are.
-func (c *calls) scripts(plan *plan.Plan, revision scripts.RevisionID, others definition.ProgramsFunc) *preview.Scripts {
+func (c *calls) scripts(plan *plan.Plan, revision scripts.RevisionID, others hooks.ProgramsFunc) *preview.Scripts {
 	if revision == "" || others == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -21,7 +22,7 @@ func TestRollingPreview(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		next   texts
-		others definition.ProgramsFunc
+		others hooks.ProgramsFunc
 		want   scripts.Preview
 	}{
 		"recreated": {

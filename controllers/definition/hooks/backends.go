@@ -1,4 +1,4 @@
-package definition
+package hooks
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func CallTimeout(hook *v1alpha1.Hook) time.Duration {
 
 // Combine returns the program of each hook, as a host makes it of a script and a webhook. Scripts may be missing. Shadows are not called.
 func Combine(p *plan.Plan, scripts, webhooks map[string]engines.Program) map[string]engines.Program {
-	h := &hooks{webhooks: webhooks, failovers: failovers{definition: p.Config.Definition, hooks: map[string]*v1alpha1.Hook{}}}
+	h := &Hooks{webhooks: webhooks, failovers: failovers{definition: p.Config.Definition, hooks: map[string]*v1alpha1.Hook{}}}
 	for _, named := range p.Hooks {
 		if named.Hook.Webhook != nil && named.Hook.Script != nil {
 			h.failovers.hooks[string(named.Name)] = named.Hook
@@ -45,7 +45,7 @@ func Combine(p *plan.Plan, scripts, webhooks map[string]engines.Program) map[str
 }
 
 // byHook returns the program of each hook. Scripts may be missing.
-func (h *hooks) byHook(scripts map[string]engines.Program) map[string]engines.Program {
+func (h *Hooks) byHook(scripts map[string]engines.Program) map[string]engines.Program {
 	all := maps.Clone(h.webhooks)
 	maps.Copy(all, scripts)
 	for name, hook := range h.failovers.hooks {
@@ -81,8 +81,8 @@ type boundCredentials struct {
 }
 
 // compileWebhook compiles a hook's webhook and opens its credentials.
-func (r *Reconciler) compileWebhook(h *hooks, p *plan.Plan, named v1alpha1.NamedHook, changed func()) (engines.Program, error) {
-	engine, err := r.config.Engines.ByName(webhookEngine)
+func (c Config) compileWebhook(h *Hooks, p *plan.Plan, named v1alpha1.NamedHook, changed func()) (engines.Program, error) {
+	engine, err := c.Engines.ByName(webhookEngine)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Reconciler) compileWebhook(h *hooks, p *plan.Plan, named v1alpha1.Named
 	endpoint := EndpointOf(named.Hook)
 	given, field := credentials.For(webhook, fmt.Sprintf("spec.hooks.%s.webhook", named.Name), p.Settings.EndpointConfigs)
 	if given != nil {
-		bound, err := r.openCredentials(h, given, field, changed)
+		bound, err := c.openCredentials(h, given, field, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +106,8 @@ func EndpointOf(hook *v1alpha1.Hook) *engines.Endpoint {
 }
 
 // openCredentials opens the credentials of a field, once for all webhooks that use them.
-func (r *Reconciler) openCredentials(h *hooks, given *v1alpha1.Credentials, field string, changed func()) (*boundCredentials, error) {
-	if r.config.Credentials == nil {
+func (c Config) openCredentials(h *Hooks, given *v1alpha1.Credentials, field string, changed func()) (*boundCredentials, error) {
+	if c.Credentials == nil {
 		return nil, errors.New("webhook: this host keeps no credentials")
 	}
 	for _, bound := range h.credentials {
@@ -115,7 +115,7 @@ func (r *Reconciler) openCredentials(h *hooks, given *v1alpha1.Credentials, fiel
 			return bound, nil
 		}
 	}
-	bound := &boundCredentials{Bundle: r.config.Credentials.Open(given, changed), field: field}
+	bound := &boundCredentials{Bundle: c.Credentials.Open(given, changed), field: field}
 	h.credentials = append(h.credentials, bound)
 	return bound, nil
 }
@@ -140,8 +140,8 @@ func etagOf(webhook *v1alpha1.Webhook) *engines.Etag {
 	return &engines.Etag{Expiry: seconds(webhook.Etag.CacheTimeoutSeconds), Cleanup: seconds(webhook.Etag.CacheCleanupSeconds)}
 }
 
-// credentialsReady reports whether every webhook that serves has its credentials.
-func (h *hooks) credentialsReady() bool {
+// CredentialsReady reports whether every webhook that serves has its credentials.
+func (h *Hooks) CredentialsReady() bool {
 	for _, bound := range h.credentials {
 		if ready, _ := bound.State(); bound.needed && !ready {
 			return false
@@ -150,8 +150,8 @@ func (h *hooks) credentialsReady() bool {
 	return true
 }
 
-// credentialProblems describes the problems with credentials, or returns "".
-func (h *hooks) credentialProblems() string {
+// CredentialProblems describes the problems with credentials, or returns "".
+func (h *Hooks) CredentialProblems() string {
 	var problems []error
 	for _, bound := range h.credentials {
 		if _, problem := bound.State(); problem != nil {
@@ -164,8 +164,8 @@ func (h *hooks) credentialProblems() string {
 	return ""
 }
 
-// rotation returns a number that changes with the credentials, so that failed calls are retried.
-func (h *hooks) rotation() int {
+// Rotation returns a number that changes with the credentials, so that failed calls are retried.
+func (h *Hooks) Rotation() int {
 	sum := 0
 	for _, bound := range h.credentials {
 		sum += bound.Rotations()

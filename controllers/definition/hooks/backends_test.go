@@ -1,4 +1,4 @@
-package definition
+package hooks
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func TestTwoBackends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			hook := &v1alpha1.Hook{Script: &v1alpha1.Script{}, Webhook: &v1alpha1.Webhook{}, Fallback: c.fallback, Shadow: c.shadow}
-			h := &hooks{webhooks: map[string]engines.Program{"sync": newStub("webhook")}, failovers: failovers{
+			h := &Hooks{webhooks: map[string]engines.Program{"sync": newStub("webhook")}, failovers: failovers{
 				definition: "d", combiner: failover.New(prometheus.NewRegistry(), logr.Discard()), hooks: map[string]*v1alpha1.Hook{"sync": hook},
 			}}
 			loaded := map[string]engines.Program{}

@@ -1,4 +1,4 @@
-package definition
+package hooks
 
 import (
 	"context"
@@ -73,8 +73,8 @@ func TestWebhookPreview(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got want
-				w := &webhookPreview{id: webhooksUnderTest, changed: func() { got.Tells++ }, wake: make(chan struct{}, 1)}
-				w.start(func(context.Context) scripts.Preview {
+				w := &WebhookPreview{id: webhooksUnderTest, changed: func() { got.Tells++ }, wake: make(chan struct{}, 1)}
+				w.Start(func(context.Context) scripts.Preview {
 					p := c.previews[min(got.Runs, len(c.previews)-1)]
 					got.Runs++
 					return p
@@ -111,11 +111,11 @@ func TestPreviewable(t *testing.T) {
 				engines.Program
 				name string
 			}
-			h := &hooks{webhooks: map[string]engines.Program{"sync": named{name: "webhook"}}}
+			h := &Hooks{webhooks: map[string]engines.Program{"sync": named{name: "webhook"}}}
 			plan := &plan.Plan{Hooks: []v1alpha1.NamedHook{{Name: v1alpha1.SyncHook, Hook: &c.hook}}}
 			var got []string
 			revision := &scripts.Revision{Programs: map[string]engines.Program{"sync": named{name: "script"}}}
-			for _, program := range slices.Collect(maps.Values(h.previewable(plan, revision))) {
+			for _, program := range slices.Collect(maps.Values(h.Previewable(plan, revision))) {
 				got = append(got, program.(named).name)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
