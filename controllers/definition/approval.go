@@ -55,12 +55,12 @@ func approvalOf(all []approval, id scripts.RevisionID) *approval {
 // awaiting returns the revision that takes over once it is approved, or "".
 func (v statusView) awaiting() scripts.RevisionID {
 	switch next := v.rollout.Next; {
-	case v.guardHold != "":
-		return scripts.RevisionID(v.guardHold)
+	case v.hold.guard != "":
+		return scripts.RevisionID(v.hold.guard)
 	case v.rollout.PinHeld != nil:
 		return scripts.RevisionID(v.rollout.PinHeld.Revision)
-	case v.problems.Held != "":
-		return v.newestID
+	case v.newest.state.Held != "":
+		return v.newest.id
 	case next.Phase == v1alpha1.ScriptsRolledBack:
 		return scripts.RevisionID(next.FailedRevision)
 	case next.Phase == v1alpha1.ScriptsHeld:
@@ -98,7 +98,7 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 		switch {
 		case !scripts.IsRevisionID(a.Text):
 			why = fmt.Sprintf("is %q, which is no ID of a revision, and approves nothing: write all 64 hexadecimal digits or the first 16", a.Text)
-		case waits == "" || approvalOf(v.approvals, waits) != nil || v.revision.IsApprovedBy(a.Text):
+		case waits == "" || approvalOf(v.approvals, waits) != nil || v.running.revision.IsApprovedBy(a.Text):
 		case stored.ScriptRollout != nil && scripts.RevisionID(stored.ScriptRollout.ApprovedRevision).IsApprovedBy(a.Text):
 		case !waits.IsApprovedBy(a.Text):
 			why = fmt.Sprintf("names revision %s, and the one that waits for its approval is %s", a.Text, waits.Short())
@@ -161,15 +161,15 @@ func (r *Reconciler) addApprover(ctx context.Context, object *unstructured.Unstr
 	if stored != nil && stored.Approval != nil && stored.ApprovedRevision == next.ApprovedRevision {
 		return
 	}
-	if s.approver.revision != next.ApprovedRevision {
+	if s.approved.by.revision != next.ApprovedRevision {
 		written, err := r.readApproval(ctx, object)
 		if err != nil {
 			r.config.Environment.Log.Error(err, "it is not known which field manager has approved a revision", "definition", nameOf(object))
 		}
-		s.approver = approver{next.ApprovedRevision, written}
+		s.approved.by = approver{next.ApprovedRevision, written}
 	}
 	next.Approval = next.Approval.DeepCopy()
-	setWriter(next.Approval, s.approver.Manager, s.approver.WrittenAt)
+	setWriter(next.Approval, s.approved.by.Manager, s.approved.by.WrittenAt)
 }
 
 // readApproval reads the approval of a definition with its manager. It lists: the host need not have the right to get.
@@ -201,12 +201,12 @@ func (r *Reconciler) announceApproval(object *unstructured.Unstructured, s *runt
 	stored := v1alpha1.StoredStatus(object).ScriptRollout
 	switch {
 	case id == "":
-		s.announced = ""
+		s.approved.announced = ""
 		return
-	case s.announced == string(id), stored != nil && stored.ApprovedRevision == string(id), v.awaiting() == id:
+	case s.approved.announced == string(id), stored != nil && stored.ApprovedRevision == string(id), v.awaiting() == id:
 		return
 	}
-	s.announced = string(id)
+	s.approved.announced = string(id)
 	message := approvedMessage(id, next.Approval)
 	r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeNormal, reasonApproved, message)
 	if a := approvalOf(v.approvals, id); a != nil && a.source.UID != "" {

@@ -85,7 +85,7 @@ func TestMistakenApprovals(t *testing.T) {
 		"both": {reason: "one is enough", onDefinition: digits("b"), onConfigMap: digits("b"), problems: held},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := statusView{problems: c.problems, newestID: c.problems.Desired, revision: scripts.RevisionID(digits("a")), rollout: rollout.Progress{Next: c.rollout}}
+			v := statusView{newest: newestView{state: c.problems, id: c.problems.Desired}, running: runningView{revision: scripts.RevisionID(digits("a"))}, rollout: rollout.Progress{Next: c.rollout}}
 			v.approvals = approvalsUnderTest(c.onDefinition, c.onConfigMap, c.allowed)
 			var got []string
 			for _, w := range warningsOf(v.mistakenApprovals(v1alpha1.DefinitionStatus{ScriptRollout: &v1alpha1.ScriptRolloutStatus{ApprovedRevision: c.stored}})) {

@@ -37,11 +37,11 @@ func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured)
 // emergency must act.
 func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
 	set, err := plan.ScriptRollout(object)
-	s.limits.Store(ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview)
+	s.limits.edits.Store(ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview)
 	if err != nil { // The condition Accepted has the reason.
 		return
 	}
-	if s.specVersion.uid != "" && !equality.Semantic.DeepEqual(s.rollout, set) {
+	if s.writes.spec.uid != "" && !equality.Semantic.DeepEqual(s.rollout, set) {
 		s.rolloutEditedAt = now
 	}
 	s.rollout = set

@@ -55,12 +55,12 @@ func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (gu
 
 // setDeletionLimits notes what bounds deletions if nothing was edited.
 func (s *runtimeState) setDeletionLimits(object *unstructured.Unstructured) {
-	s.deletionLimits.Store(plan.DeletionGuard(object))
+	s.limits.always.Store(plan.DeletionGuard(object))
 }
 
 // guardLimits returns what bounds deletions.
 func (s *runtimeState) guardLimits() rollout.Limits {
-	return rollout.Limits{Edit: s.limits.Load(), Always: s.deletionLimits.Load()}
+	return rollout.Limits{Edit: s.limits.edits.Load(), Always: s.limits.always.Load()}
 }
 
 // census counts the children of the instance that serves.

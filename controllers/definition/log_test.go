@@ -37,17 +37,17 @@ func TestLogOfDefinitions(t *testing.T) {
 		refusal *plan.Refusal
 		want    []string
 	}{
-		{"The first scripts.", statusView{revision: "r1", problems: scripts.State{Loaded: "r1", Desired: "r1", Tested: "3 tests passed"}}, nil,
+		{"The first scripts.", statusView{running: runningView{revision: "r1"}, newest: newestView{state: scripts.State{Loaded: "r1", Desired: "r1", Tested: "3 tests passed"}}}, nil,
 			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1" "tests"="3 tests passed"`}},
-		{"An edit does not load.", statusView{revision: "r1", problems: broken}, nil, []string{
+		{"An edit does not load.", statusView{running: runningView{revision: "r1"}, newest: newestView{state: broken}}, nil, []string{
 			`"msg"="scripts did not load" "error"=null "definition"="CompositeController boxes" "reason"="ScriptSourceUnreadable" "problems"="hook sync: boom" "serves"="r1"`}},
-		{"Nothing has changed.", statusView{revision: "r1", problems: broken}, nil, nil},
-		{"It is taken back.", statusView{revision: "r1"}, nil,
+		{"Nothing has changed.", statusView{running: runningView{revision: "r1"}, newest: newestView{state: broken}}, nil, nil},
+		{"It is taken back.", statusView{running: runningView{revision: "r1"}}, nil,
 			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1"`}},
-		{"The spec is refused.", statusView{revision: "r1"}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, []string{
+		{"The spec is refused.", statusView{running: runningView{revision: "r1"}}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, []string{
 			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="CreateError" "message"="no things"`}},
-		{"It still is.", statusView{revision: "r1"}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, nil},
-		{"A warning.", statusView{revision: "r1", warnings: []plan.Warning{{Reason: plan.ReasonInvalidLogLevel, Message: "none"}}}, nil, []string{
+		{"It still is.", statusView{running: runningView{revision: "r1"}}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, nil},
+		{"A warning.", statusView{running: runningView{revision: "r1"}, warnings: []plan.Warning{{Reason: plan.ReasonInvalidLogLevel, Message: "none"}}}, nil, []string{
 			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="InvalidLogLevel" "message"="none"`}},
 	} {
 		lines = nil

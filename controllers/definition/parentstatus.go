@@ -132,10 +132,10 @@ func (s *runtimeState) parentsDelay(next v1alpha1.DefinitionStatus, now time.Tim
 		return 0
 	}
 	onlyParents := equality.Semantic.DeepEqual(withoutParents(*s.status), withoutParents(next))
-	if wait := s.parentsWrittenAt.Add(parentsInterval).Sub(now); wait > 0 && onlyParents {
+	if wait := s.writes.parentsAt.Add(parentsInterval).Sub(now); wait > 0 && onlyParents {
 		return wait
 	}
-	s.parentsWrittenAt = now
+	s.writes.parentsAt = now
 	return 0
 }
 

@@ -128,9 +128,9 @@ func TestParentsDelay(t *testing.T) {
 		{"they are over", 7 * time.Second, 2, 2, "NotFinalized", 0},
 	} {
 		view.conditions[1].Reason = step.state
-		view.parents = parentStatus{summary: &parent.Summary{Parents: step.parents, Failing: step.failing}}
+		view.running.parents = parentStatus{summary: &parent.Summary{Parents: step.parents, Failing: step.failing}}
 		if step.failing > 0 {
-			view.parents.summary.Failures = []parent.Report{reportOn("a", "HookFailed", "m")}
+			view.running.parents.summary.Failures = []parent.Report{reportOn("a", "HookFailed", "m")}
 		}
 		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
 		got := s.parentsDelay(next, begin.Add(step.after))
@@ -151,7 +151,7 @@ func TestThousandFailingParents(t *testing.T) {
 	begin, writes := time.Unix(100, 0), 0
 	for tick := range 600 {
 		failures := []parent.Report{reportOn("a", "HookFailed", string(rune('a'+tick%26)))}
-		view.parents = parentStatus{summary: &parent.Summary{Parents: 1000, Failing: int32(1 + tick%1000), Failures: failures}}
+		view.running.parents = parentStatus{summary: &parent.Summary{Parents: 1000, Failing: int32(1 + tick%1000), Failures: failures}}
 		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
 		if s.parentsDelay(next, begin.Add(time.Duration(tick)*100*time.Millisecond)) == 0 {
 			s.status = &next

@@ -47,7 +47,7 @@ var sourceReasons = []string{"ScriptSourceMissing", "ScriptSourceUnreadable"}
 
 // progressing returns the condition Progressing as it is to be stored, without the parent that a rollout waits for.
 func (s *runtimeState) progressing(v statusView) metav1.Condition {
-	if c, known := v.rollout.Condition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
+	if c, known := v.rollout.Condition(s.object, managersOf(v.newest.objects)); known && v.isOfRollout(c) {
 		return c
 	}
 	stored := v1alpha1.StoredStatus(s.object).Conditions
@@ -65,7 +65,7 @@ func (s *runtimeState) progressing(v statusView) metav1.Condition {
 // isOfRollout reports whether a condition of the rollout is the condition Progressing. It does not know of an edit that is held, or is being
 // previewed, before a parent has it.
 func (v statusView) isOfRollout(c metav1.Condition) bool {
-	return v.rollout.Pinned || v.held == "" && (v.problems.Previewing == "" || c.Reason != rollout.ReasonServing)
+	return v.rollout.Pinned || v.hold.why == "" && (v.newest.state.Previewing == "" || c.Reason != rollout.ReasonServing)
 }
 
 // withPendingEdit returns the condition Ready, which is not True while an edit does not serve all parents.

@@ -94,7 +94,7 @@ func TestPendingEdit(t *testing.T) {
 				c.scripts = "True Loaded"
 			}
 			v := statusView{rollout: c.rollout, conditions: []metav1.Condition{acceptedCondition(c.refusal), condition("ScriptsReady", c.scripts)}}
-			v.problems.Previewing = c.previewing
+			v.newest.state.Previewing = c.previewing
 			if c.progressing != "" {
 				v.conditions = append(v.conditions, condition("Progressing", c.progressing))
 			}

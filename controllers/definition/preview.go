@@ -71,9 +71,9 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance],
 			return scripts.Preview{Later: true} // What served last is about to run.
 		}
 		if serving == nil {
-			return r.previewAlone(ctx, own, before, revision, s.limits.Load())
+			return r.previewAlone(ctx, own, before, revision, s.limits.edits.Load())
 		}
-		return r.previewOf(ctx, own, serving, revision, s.limits.Load(), revision.TrustDomain())
+		return r.previewOf(ctx, own, serving, revision, s.limits.edits.Load(), revision.TrustDomain())
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	if s.running != nil {
 		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.Generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
-	version += ", limits " + limitsText(s.limits.Load())
+	version += ", limits " + limitsText(s.limits.edits.Load())
 	for _, i := range s.all() {
 		switch {
 		case i.hooks.Tree != nil:
@@ -200,21 +200,21 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}
 	stored := meta.FindStatusCondition(v1alpha1.StoredStatus(s.object).Conditions, c.Type)
 	switch {
-	case v.held != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, rollout.ReasonHeld, v.held
+	case v.hold.why != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, rollout.ReasonHeld, v.hold.why
 		return c, true
-	case stored == nil && s.limits.Load() == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
+	case stored == nil && s.limits.edits.Load() == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
 		return c, false
-	case v.noScripts:
+	case v.newest.noScripts:
 		c.Message = "no hook is a script"
-	case v.problems.Previewing != "" && v.newestID != heldRevision(v1alpha1.StoredStatus(s.object)):
+	case v.newest.state.Previewing != "" && v.newest.id != heldRevision(v1alpha1.StoredStatus(s.object)):
 		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
-		c.Message = "revision " + v.problems.Previewing.Short() + " is previewed before it takes over"
+		c.Message = "revision " + v.newest.state.Previewing.Short() + " is previewed before it takes over"
 		return c, true
-	case v.problems.Previewing != "" || v.problems.Undecided() || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
+	case v.newest.state.Previewing != "" || v.newest.state.Undecided() || v.newest.state.Loaded == "" || len(v.newest.state.Problems) > 0:
 		return c, false // It stays as it is.
 	default:
-		c.Message = "no edit of the scripts is held: revision " + v.problems.Loaded.Short() + " serves"
+		c.Message = "no edit of the scripts is held: revision " + v.newest.state.Loaded.Short() + " serves"
 	}
 	c.Status, c.Reason = metav1.ConditionTrue, "Serving"
 	return c, true
@@ -222,25 +222,25 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 
 // scriptRolloutStatus returns which edit is held, which was let through by name, and which spec serves if that is not the newest one.
 func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1alpha1.ScriptRolloutStatus {
-	state := v.problems
+	state := v.newest.state
 	next := v1alpha1.ScriptRolloutStatus{}
 	if before != nil {
 		next = *before
 	}
-	if !v.idle { // Otherwise the spec that is stored is about to run.
+	if !v.running.idle { // Otherwise the spec that is stored is about to run.
 		next.StableSpec = v.stableSpec
 	}
 	if state.Approved != "" {
 		next.ApprovedRevision = string(state.Approved)
 	}
 	switch {
-	case v.guardHold != "":
-		next.HeldRevision = v.guardHold
+	case v.hold.guard != "":
+		next.HeldRevision = v.hold.guard
 	case state.Held != "":
-		next.HeldRevision = string(v.newestID)
-	case v.noScripts, state.Previewing == "" && !state.Undecided() && state.Loaded != "" && len(state.Problems) == 0:
+		next.HeldRevision = string(v.newest.id)
+	case v.newest.noScripts, state.Previewing == "" && !state.Undecided() && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
-	case !state.Undecided() && len(state.Problems) > 0 && v.newestID != "" && string(v.newestID) != next.HeldRevision:
+	case !state.Undecided() && len(state.Problems) > 0 && v.newest.id != "" && string(v.newest.id) != next.HeldRevision:
 		next.HeldRevision = "" // The sources hold another text by now.
 	}
 	if equality.Semantic.DeepEqual(next, v1alpha1.ScriptRolloutStatus{}) {
@@ -277,10 +277,10 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 	case serving == nil && own.hooks.WebhookPreview.HeldBefore: // The host keeps no earlier spec to compare it with.
 		return r.config.Previewer.Preview(ctx, PreviewSubject{
 			Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, nil), Parents: own.reconciler.Sampler,
-			Limits: s.limits.Load(), TrustDomain: own.plan.Config.Definition,
+			Limits: s.limits.edits.Load(), TrustDomain: own.plan.Config.Definition,
 		})
 	default:
-		return r.previewOf(ctx, own, serving, nil, s.limits.Load(), own.plan.Config.Definition)
+		return r.previewOf(ctx, own, serving, nil, s.limits.edits.Load(), own.plan.Config.Definition)
 	}
 }
 

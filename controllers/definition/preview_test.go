@@ -31,7 +31,7 @@ func TestPreviewLimits(t *testing.T) {
 	} {
 		var s runtimeState
 		s.setRollout(&unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}, time.Time{})
-		got := limitsText(s.limits.Load())
+		got := limitsText(s.limits.edits.Load())
 		if got != c.want {
 			t.Errorf("%s: %s: %q, want %q", name, c.reason, got, c.want)
 		}
@@ -55,36 +55,36 @@ func TestProgressingCondition(t *testing.T) {
 		view   statusView
 		want   string
 	}{
-		"never held": {reason: "It comes with the first edit that is held.", view: statusView{problems: scripts.State{Loaded: "abc"}}},
-		"held":       {reason: "The message is that of the hold.", view: statusView{held: "revision abc is held"}, want: "False Held revision abc is held"},
+		"never held": {reason: "It comes with the first edit that is held.", view: statusView{newest: newestView{state: scripts.State{Loaded: "abc"}}}},
+		"held":       {reason: "The message is that of the hold.", view: statusView{hold: holdView{why: "revision abc is held"}}, want: "False Held revision abc is held"},
 		"no longer": {
-			reason: "It stays.", status: held, view: statusView{problems: scripts.State{Loaded: "abc"}},
+			reason: "It stays.", status: held, view: statusView{newest: newestView{state: scripts.State{Loaded: "abc"}}},
 			want: "True Serving no edit of the scripts is held: revision abc serves",
 		},
 		"previewed again": {
 			reason: "What was held stays told until its preview has ended.", status: held,
-			view: statusView{problems: scripts.State{Loaded: "a", Previewing: "abc"}},
+			view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "abc"}}},
 		},
 		"tests run": {
-			reason: "Nothing is known of a newer text yet.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Testing: "def"}},
+			reason: "Nothing is known of a newer text yet.", status: held, view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Testing: "def"}}},
 		},
 		"previewed": {
-			reason: "A newer text is told.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
+			reason: "A newer text is told.", status: held, view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "def"}}},
 			want: "True Previewing revision def is previewed before it takes over",
 		},
 		"previewed at once": {
-			reason: "Without limits it is a sample, which is fast.", view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
+			reason: "Without limits it is a sample, which is fast.", view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "def"}}},
 		},
 		"previewed for all": {
 			reason: "All parents take their time.", limits: &v1alpha1.ScriptPreview{},
-			view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
+			view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "def"}}},
 			want: "True Previewing revision def is previewed before it takes over",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.view.newestID = c.view.problems.Previewing
+			c.view.newest.id = c.view.newest.state.Previewing
 			s := &runtimeState{object: &unstructured.Unstructured{Object: map[string]any{"status": c.status}}}
-			s.limits.Store(c.limits)
+			s.limits.edits.Store(c.limits)
 			got := ""
 			if condition, known := progressingCondition(s, c.view); known {
 				got = string(condition.Status) + " " + condition.Reason + " " + condition.Message

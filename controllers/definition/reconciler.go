@@ -120,11 +120,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
-	s.testsFailed.Store(view.problems.TestsFailed())
+	s.testsFailed.Store(view.newest.state.TestsFailed())
 	after := variant.Earlier(view.rollout.After, r.sendEvents(object, s, view))
 	now := r.config.Environment.Clock.Now()
 	status := s.statusOf(object, view)
-	r.config.DefinitionMetrics.set(key, status, view.parents)
+	r.config.DefinitionMetrics.set(key, status, view.running.parents)
 	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
 		return controller.Result{RequeueAfter: variant.Earlier(wait, after)}, retired
 	}

@@ -31,36 +31,55 @@ type runtimeState struct {
 	removedWarnings []plan.Warning
 	// lastEvents is the content of the last events, so that none is sent twice.
 	lastEvents lastEvents
-	// specVersion is the last spec, first seen at specSeenAt.
-	specVersion specVersion
-	specSeenAt  time.Time
-	// parentsWrittenAt is when a status was last written that says something else of parents than the one before.
-	parentsWrittenAt time.Time
+	writes     statusWrites
 	// status is the last status of this host, or nil. The API server may have dropped fields
 	// that the schema does not have.
 	status *v1alpha1.DefinitionStatus
 	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
-	// limits are those of the newest spec for edits, and deletionLimits those that hold without one. Any goroutine may read them.
-	limits         atomic.Pointer[v1alpha1.ScriptPreview]
-	deletionLimits atomic.Pointer[v1alpha1.DeletionGuard]
+	limits deletionLimits
 	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to change.
 	rollout         *v1alpha1.ScriptRollout
 	rolloutEditedAt time.Time
 	// retained are the revisions that the stored rollout needs.
 	retained atomic.Pointer[[]scripts.RevisionID]
-	// stableHealth is what is known of the parents that fail with the edit stableHealthFor.
-	stableHealth    healthByParent
-	stableHealthFor string
+	stable   stableHealth
 	// guard bounds what edits delete. It is nil before the first instance.
-	guard *rollout.Guard
-	// approver wrote the definition's annotation that approves a revision, and announced is the one with the last event about an approval.
-	approver  approver
-	announced string
+	guard    *rollout.Guard
+	approved approvedBy
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.
 	testsFailed atomic.Bool
+}
+
+// statusWrites are when what is in the status was seen or written, so that a burst of changes costs one write.
+type statusWrites struct {
+	// spec is the last one, first seen at specSeenAt.
+	spec       specVersion
+	specSeenAt time.Time
+	// parentsAt is when a status was last written that says something else of parents than the one before.
+	parentsAt time.Time
+}
+
+// deletionLimits bound what is deleted. Any goroutine may read them.
+type deletionLimits struct {
+	// edits are those of the newest spec for edits, and always those that hold without one.
+	edits  atomic.Pointer[v1alpha1.ScriptPreview]
+	always atomic.Pointer[v1alpha1.DeletionGuard]
+}
+
+// stableHealth is what is known of the parents that fail with an edit.
+type stableHealth struct {
+	health healthByParent
+	edit   string
+}
+
+// approvedBy is what is known of approvals.
+type approvedBy struct {
+	// by wrote the definition's annotation that approves a revision, and announced is the one with the last event about an approval.
+	by        approver
+	announced string
 }
 
 // retainedRevisions returns the revisions that the stored rollout needs. Any goroutine may call it.

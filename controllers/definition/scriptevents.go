@@ -22,10 +22,10 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	prefix := nameOf(object) + ": "
 	if now.problems != "" && now.problems != before.problems {
 		sent = true
-		reason := v.problems.Problems[0].Reason()
+		reason := v.newest.state.Problems[0].Reason()
 		r.event(object, corev1.EventTypeWarning, reason, now.problems)
-		for _, source := range v.objects {
-			if about := problemsOf(v.problems.Problems, source.NamespacedName); about != "" {
+		for _, source := range v.newest.objects {
+			if about := problemsOf(v.newest.state.Problems, source.NamespacedName); about != "" {
 				r.config.Environment.Events.Event(reference(source), corev1.EventTypeWarning, reason, prefix+about)
 			}
 		}
@@ -33,7 +33,7 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	if now.held != "" && now.held != before.held {
 		sent = true
 		r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeWarning, rollout.ReasonHeld, now.held)
-		for _, source := range v.objects {
+		for _, source := range v.newest.objects {
 			r.config.Environment.RolloutEvents.Event(reference(source), corev1.EventTypeWarning, rollout.ReasonHeld, prefix+now.held)
 		}
 	}
@@ -41,11 +41,11 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || recovered {
 		sent = true
 		text := scripts.ServesText(now.revision)
-		if now.revision == v.problems.Loaded {
-			text = scripts.ServesText(now.revision, v.problems.Tested, v.problems.Previewed)
+		if now.revision == v.newest.state.Loaded {
+			text = scripts.ServesText(now.revision, v.newest.state.Tested, v.newest.state.Previewed)
 		}
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
-		for _, source := range v.objects {
+		for _, source := range v.newest.objects {
 			if before.versions[source.UID] != source.Version {
 				r.config.Environment.Events.Event(reference(source), corev1.EventTypeNormal, "ScriptReloaded", prefix+text)
 			}
@@ -60,26 +60,26 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 	switch {
 	case now.problems != "" && now.problems != before.problems:
 		message := "scripts did not load"
-		if v.problems.TestsFailed() {
+		if v.newest.state.TestsFailed() {
 			message = "scripts are held back by their tests"
 		}
-		values := []any{"reason", v.problems.Problems[0].Reason(), "problems", now.problems}
-		if v.problems.Loaded != "" {
-			values = append(values, "serves", v.problems.Loaded.Short())
+		values := []any{"reason", v.newest.state.Problems[0].Reason(), "problems", now.problems}
+		if v.newest.state.Loaded != "" {
+			values = append(values, "serves", v.newest.state.Loaded.Short())
 		}
 		log.Error(nil, message, values...)
-	case now.held != "" && now.held != before.held && v.guardHold != "":
+	case now.held != "" && now.held != before.held && v.hold.guard != "":
 		log.Error(nil, "children are not deleted", "serves", now.revision.Short(), "reason", now.held)
 	case now.held != "" && now.held != before.held:
-		log.Error(nil, "scripts are held because of what they would do", "revision", v.problems.Desired.Short(), "serves", now.revision.Short(),
-			"reason", v.problems.Held)
+		log.Error(nil, "scripts are held because of what they would do", "revision", v.newest.state.Desired.Short(), "serves", now.revision.Short(),
+			"reason", v.newest.state.Held)
 	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
 		values := []any{"revision", now.revision.Short()}
-		if v.problems.Tested != "" && now.revision == v.problems.Loaded {
-			values = append(values, "tests", v.problems.Tested)
+		if v.newest.state.Tested != "" && now.revision == v.newest.state.Loaded {
+			values = append(values, "tests", v.newest.state.Tested)
 		}
-		if v.problems.Previewed != "" && now.revision == v.problems.Loaded {
-			values = append(values, "preview", v.problems.Previewed)
+		if v.newest.state.Previewed != "" && now.revision == v.newest.state.Loaded {
+			values = append(values, "preview", v.newest.state.Previewed)
 		}
 		log.Info("scripts loaded", values...)
 	}
@@ -115,7 +115,7 @@ func versionsOf(objects []scripts.Object) map[types.UID]string {
 
 // sendRolloutEvents emits an event if the condition Progressing, which is stored, says something else of a rollout.
 func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
-	c, known := v.rollout.Condition(object, managersOf(v.objects))
+	c, known := v.rollout.Condition(object, managersOf(v.newest.objects))
 	if !known || !v.isOfRollout(c) {
 		return
 	}
@@ -130,7 +130,7 @@ func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, s *run
 	}
 	r.config.Environment.RolloutEvents.Event(object, kind, c.Reason, c.Message)
 	if kind == corev1.EventTypeWarning {
-		for _, source := range v.objects {
+		for _, source := range v.newest.objects {
 			r.config.Environment.RolloutEvents.Event(reference(source), kind, c.Reason, nameOf(object)+": "+c.Message)
 		}
 	}

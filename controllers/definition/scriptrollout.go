@@ -241,7 +241,7 @@ func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []roll
 		})
 	}
 	if state.UpdatedRevision == "" {
-		s.stableHealth = nil
+		s.stable.health = nil
 	}
 	return all
 }
@@ -257,16 +257,16 @@ func (r *Reconciler) healthOfFailing(
 	if r.config.Previewer == nil {
 		return rollout.Failing
 	}
-	if s.stableHealthFor != state.UpdatedRevision {
-		s.stableHealth, s.stableHealthFor = healthByParent{}, state.UpdatedRevision
+	if s.stable.edit != state.UpdatedRevision {
+		s.stable.health, s.stable.edit = healthByParent{}, state.UpdatedRevision
 	}
-	answer, asked := s.stableHealth[object.GetUID()]
+	answer, asked := s.stable.health[object.GetUID()]
 	if !asked {
 		answer = make(chan rollout.Health, 1)
-		if s.stableHealth == nil {
-			s.stableHealth = healthByParent{}
+		if s.stable.health == nil {
+			s.stable.health = healthByParent{}
 		}
-		s.stableHealth[object.GetUID()] = answer
+		s.stable.health[object.GetUID()] = answer
 		var stable *scripts.Revision
 		var err error
 		if id := s.stableScripts(&state); id != "" {

@@ -31,7 +31,7 @@ func TestApprovalsInStatus(t *testing.T) {
 		"unchanged":   {"It stays.", true, "B", "", "B", "B"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := statusView{problems: scripts.State{Approved: scripts.RevisionID(c.preview), Loaded: "B"}}
+			view := statusView{newest: newestView{state: scripts.State{Approved: scripts.RevisionID(c.preview), Loaded: "B"}}}
 			view.rollout = rollout.Progress{Managed: c.managed, Next: rollout.State{StableRevision: "A", ApprovedRevision: c.decide}}
 			stored := &v1alpha1.ScriptRolloutStatus{StableRevision: "A", ApprovedRevision: c.stored}
 			got := view.rollout.Merge(scriptRolloutStatus(stored, view))
@@ -63,7 +63,7 @@ func TestWaitingStep(t *testing.T) {
 	} {
 		result := rollout.Result{Waiting: step.waiting, Since: begin, Deadline: begin.Add(10 * time.Minute)}
 		view := ready(metav1.ConditionTrue, "Running")
-		view.parents = parentStatus{summary: &parent.Summary{}}
+		view.running.parents = parentStatus{summary: &parent.Summary{}}
 		view.rollout = rollout.Progress{
 			Managed: true, Waiting: rollout.WaitingText(result), Next: rollout.State{
 				Phase: v1alpha1.ScriptsProgressing, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)),

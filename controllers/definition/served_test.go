@@ -38,7 +38,7 @@ func TestServedRevision(t *testing.T) {
 func TestStatusHasBothRevisions(t *testing.T) {
 	s := &runtimeState{}
 	id := scripts.RevisionID("0123456789abcdef" + strings.Repeat("7", 48))
-	status := s.statusOf(definitionWith(t, "a", 1, nil), statusView{revision: id})
+	status := s.statusOf(definitionWith(t, "a", 1, nil), statusView{running: runningView{revision: id}})
 	if diff := cmp.Diff([]string{"0123456789abcdef", string(id)}, []string{status.ScriptRevision, status.ScriptRevisionHash}); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

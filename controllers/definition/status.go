@@ -21,30 +21,45 @@ import (
 // statusView is what the status and the events of a definition report.
 type statusView struct {
 	conditions []metav1.Condition
-	revision   scripts.RevisionID
-	idle       bool // nothing runs, so that the status keeps the last revision
-	parents    parentStatus
+	running    runningView
+	newest     newestView
+	hold       holdView
 	warnings   []plan.Warning
-	problems   scripts.State
-	noScripts  bool // in the newest spec
-	// newestID is what an approval names that lets the edit take over that problems are about, or empty.
-	newestID scripts.RevisionID
 	// stableSpec is the spec that serves if that is not the newest one, or nil.
 	stableSpec *v1alpha1.StableSpec
-	// held is why the newest edit does not take over although its scripts load, or "".
-	held string
-	// guardHold is the ID of an edit that serves and is held by the guard, or empty.
-	guardHold string
-	// credentials describes the problems with the credentials of the newest spec.
-	credentials string
-	rollout     rollout.Progress
+	rollout    rollout.Progress
 	// edit is the condition Stalled or Reconciling, or neither.
 	edit      metav1.Condition
-	resting   string           // why hooks are not called for a while, or ""
-	hotLoops  string           // that go on, or ""
-	objects   []scripts.Object // the ConfigMaps of the newest scripts
-	approvals []approval       // the annotations that approve a revision
-	mistaken  []mistake        // those of approvals that approve nothing
+	approvals []approval // the annotations that approve a revision
+	mistaken  []mistake  // those of approvals that approve nothing
+}
+
+// runningView is how the instance is that syncs parents.
+type runningView struct {
+	revision scripts.RevisionID
+	idle     bool // nothing runs, so that the status keeps the last revision
+	parents  parentStatus
+	resting  string // why hooks are not called for a while, or ""
+	hotLoops string // that go on, or ""
+}
+
+// newestView is how the instance of the newest spec is.
+type newestView struct {
+	state     scripts.State
+	noScripts bool
+	// id is what an approval names that lets the edit take over that state is about, or empty.
+	id      scripts.RevisionID
+	objects []scripts.Object // the ConfigMaps of its scripts
+	// credentials describes the problems with its credentials.
+	credentials string
+}
+
+// holdView is what holds an edit.
+type holdView struct {
+	// why is why the newest edit does not take over although its scripts load, or "".
+	why string
+	// guard is the ID of an edit that serves and is held by the guard, or empty.
+	guard string
 }
 
 // lastEvents is the content of the last events.
@@ -61,37 +76,37 @@ type lastEvents struct {
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
 func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, refusal *plan.Refusal, warnings []plan.Warning) statusView {
-	v := statusView{idle: s.running == nil}
+	v := statusView{running: runningView{idle: s.running == nil}}
 	newest := s.latest()
 	if newest != nil && newest.hooks.Tree != nil {
-		v.problems, v.objects = newest.hooks.Tree.State(), newest.hooks.Tree.Objects()
+		v.newest.state, v.newest.objects = newest.hooks.Tree.State(), newest.hooks.Tree.Objects()
 	}
 	if newest != nil {
-		if v.noScripts = newest.hooks.Tree == nil; v.noScripts {
-			v.problems = newest.hooks.WebhookPreview.State()
+		if v.newest.noScripts = newest.hooks.Tree == nil; v.newest.noScripts {
+			v.newest.state = newest.hooks.WebhookPreview.State()
 		}
-		v.credentials = newest.hooks.CredentialProblems()
+		v.newest.credentials = newest.hooks.CredentialProblems()
 	}
 	if s.running != nil {
-		v.revision, v.resting, v.hotLoops = s.running.hooks.Revision(), s.running.hooks.Resting(), s.running.hotLoops()
+		v.running.revision, v.running.resting, v.running.hotLoops = s.running.hooks.Revision(), s.running.hooks.Resting(), s.running.hotLoops()
 		v.warnings = slices.Concat(s.warnings(), r.planner.RelatedWarnings(s.running.plan), warnings)
 	}
-	v.newestID, v.stableSpec = newest.editID(v.problems.Desired), s.pendingStableSpec()
-	v.held = heldMessage(s, v.problems, v.newestID, v.revision)
-	if v.held == "" {
-		v.guardHold, v.held = s.guardHold()
+	v.newest.id, v.stableSpec = newest.editID(v.newest.state.Desired), s.pendingStableSpec()
+	v.hold.why = heldMessage(s, v.newest.state, v.newest.id, v.running.revision)
+	if v.hold.why == "" {
+		v.hold.guard, v.hold.why = s.guardHold()
 	}
 	if progress.Pinned {
-		progress.Sources = rollout.PinMessage(s.object, v.problems, scripts.RevisionID(s.rollout.Revision), progress.Serving)
+		progress.Sources = rollout.PinMessage(s.object, v.newest.state, scripts.RevisionID(s.rollout.Revision), progress.Serving)
 	}
-	v.rollout, v.approvals = progress, s.approvals(v.objects)
+	v.rollout, v.approvals = progress, s.approvals(v.newest.objects)
 	v.mistaken = v.mistakenApprovals(v1alpha1.StoredStatus(s.object))
 	mistaken := warningsOf(v.mistaken)
 	v.warnings = append(v.warnings, mistaken...)
-	v.parents = newParentStatus(s.running, progress.Serves(v.revision), r.config.Environment.Clock.Now())
-	ready := scriptsCondition(newest, progress.WithServing(v.problems, newest == s.running), v.held)
+	v.running.parents = newParentStatus(s.running, progress.Serves(v.running.revision), r.config.Environment.Clock.Now())
+	ready := scriptsCondition(newest, progress.WithServing(v.newest.state, newest == s.running), v.hold.why)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), progress.InScriptsReady(s.object, ready)}
-	if c, known := progress.WaitingCondition(s.object, managersOf(v.objects)); known && v.isOfRollout(c) {
+	if c, known := progress.WaitingCondition(s.object, managersOf(v.newest.objects)); known && v.isOfRollout(c) {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)
@@ -187,27 +202,27 @@ const (
 // readyCondition reports whether parents are synced by the present spec.
 func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
-	problems := v.problems.Message()
-	if !v.problems.LoadingSince.IsZero() { // They are those of another text, which may have been mended.
+	problems := v.newest.state.Message()
+	if !v.newest.state.LoadingSince.IsZero() { // They are those of another text, which may have been mended.
 		problems = ""
 	}
 	switch {
 	case s.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: "+refusal.Err.Error()
 	case s.running == nil && s.next != nil && !s.next.hooks.CredentialsReady():
-		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
+		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.newest.credentials
 	case s.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
 		if problems != "" {
 			c.Message = "no parent is synced before the scripts have loaded: " + problems
-		} else if v.held != "" {
-			c.Message = "no parent is synced: " + v.held
+		} else if v.hold.why != "" {
+			c.Message = "no parent is synced: " + v.hold.why
 		}
 	case refusal != nil || s.next != nil:
 		c.Reason = reasonEarlierSpec
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, with the scripts of that time, until the present one can be",
 			s.running.plan.Generation)
-		for _, cause := range []string{errorText(refusal), problems, v.held, v.credentials} {
+		for _, cause := range []string{errorText(refusal), problems, v.hold.why, v.newest.credentials} {
 			if cause != "" {
 				c.Message += "\n" + cause
 			}
@@ -216,16 +231,16 @@ func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1
 		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
 	case !s.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
-	case v.resting != "":
-		c.Reason, c.Message = reasonScriptResting, v.resting
-	case v.hotLoops != "":
-		c.Reason, c.Message = variant.ReasonHotLoop, v.hotLoops
+	case v.running.resting != "":
+		c.Reason, c.Message = reasonScriptResting, v.running.resting
+	case v.running.hotLoops != "":
+		c.Reason, c.Message = variant.ReasonHotLoop, v.running.hotLoops
 		if len(v.warnings) > 0 {
 			c.Message += "\n" + plan.Messages(v.warnings)
 		}
-	case v.credentials != "":
+	case v.newest.credentials != "":
 		c.Status, c.Reason = metav1.ConditionTrue, reasonCredentialsNotReady
-		c.Message = "parents are synced, and webhooks called with what was good last, if anything was\n" + v.credentials
+		c.Message = "parents are synced, and webhooks called with what was good last, if anything was\n" + v.newest.credentials
 		if len(v.warnings) > 0 {
 			c.Message += "\n" + plan.Messages(v.warnings)
 		}
@@ -271,15 +286,15 @@ func (e *lastEvents) setAccepted(before lastEvents, accepted metav1.Condition, n
 func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) (wait time.Duration) {
 	before := s.lastEvents
 	now := lastEvents{
-		problems: v.problems.Message(), revision: v.revision, warnings: v.warnings,
-		credentials: v.credentials, resting: v.resting, held: v.held, versions: before.versions, rollout: before.rollout,
+		problems: v.newest.state.Message(), revision: v.running.revision, warnings: v.warnings,
+		credentials: v.newest.credentials, resting: v.running.resting, held: v.hold.why, versions: before.versions, rollout: before.rollout,
 	}
 	wait = now.setAccepted(before, v.conditions[0], r.config.Environment.Clock.Now())
 	if now.accepted != "" && now.accepted != before.accepted {
 		r.warn(object, "CreateError", now.accepted)
 	}
 	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
-		now.versions = versionsOf(v.objects)
+		now.versions = versionsOf(v.newest.objects)
 	}
 	s.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {

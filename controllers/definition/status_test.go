@@ -116,10 +116,10 @@ func TestCauseOfNotReady(t *testing.T) {
 		want    string
 	}{
 		"refused":         {"The spec is refused.", &runtimeState{}, refused, statusView{}, "no parent is synced: spec.hooks.sync: is required"},
-		"broken":          {"The scripts do not load.", &runtimeState{instances: instances{next: loading}}, nil, statusView{problems: broken}, "no parent is synced before the scripts have loaded: hook sync: unexpected }"},
+		"broken":          {"The scripts do not load.", &runtimeState{instances: instances{next: loading}}, nil, statusView{newest: newestView{state: broken}}, "no parent is synced before the scripts have loaded: hook sync: unexpected }"},
 		"loading":         {"Nothing is wrong yet.", &runtimeState{instances: instances{next: loading}}, nil, statusView{}, "no parent is synced before the scripts have loaded: see the condition ScriptsReady"},
 		"earlier refused": {"An earlier spec runs.", &runtimeState{instances: instances{running: running}}, refused, statusView{}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nspec.hooks.sync: is required"},
-		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{instances: instances{running: running, next: loading}}, nil, statusView{problems: broken}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nhook sync: unexpected }"},
+		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{instances: instances{running: running, next: loading}}, nil, statusView{newest: newestView{state: broken}}, "parents are synced as generation 3 of the spec says, with the scripts of that time, until the present one can be\nhook sync: unexpected }"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
@@ -189,7 +189,7 @@ func TestReadyCondition(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := readyCondition(tc.state, tc.refusal, statusView{warnings: tc.warnings, credentials: tc.credentials, resting: tc.resting})
+			c := readyCondition(tc.state, tc.refusal, statusView{warnings: tc.warnings, newest: newestView{credentials: tc.credentials}, running: runningView{resting: tc.resting}})
 			if got := string(c.Status) + " " + c.Reason; got != tc.want {
 				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
 			}

@@ -29,24 +29,24 @@ type specVersion struct {
 
 // statusDelay returns how long to wait before the status is written, or zero.
 func (s *runtimeState) statusDelay(object *unstructured.Unstructured, final bool, now time.Time) time.Duration {
-	if seen := (specVersion{object.GetUID(), object.GetGeneration()}); s.specVersion != seen {
-		if s.specVersion.uid != seen.uid {
+	if seen := (specVersion{object.GetUID(), object.GetGeneration()}); s.writes.spec != seen {
+		if s.writes.spec.uid != seen.uid {
 			s.status = nil // It belongs to an earlier definition of the same name.
 		}
-		s.specVersion, s.specSeenAt = seen, now
+		s.writes.spec, s.writes.specSeenAt = seen, now
 	}
 	wait := startupDelay
 	if final {
 		wait = newSpecDelay
 	}
-	return max(0, s.specSeenAt.Add(wait).Sub(now))
+	return max(0, s.writes.specSeenAt.Add(wait).Sub(now))
 }
 
 // isFinal reports whether the status is more than a stage of the start.
 func (v statusView) isFinal(refusal *plan.Refusal) bool {
 	ready := v.conditions[len(v.conditions)-1]
-	if v.parents.keep && ready.Status == metav1.ConditionTrue && !v.rollout.Changed {
+	if v.running.parents.keep && ready.Status == metav1.ConditionTrue && !v.rollout.Changed {
 		return false
 	}
-	return refusal != nil || v.rollout.Changed || ready.Status == metav1.ConditionTrue || len(v.problems.Problems) > 0
+	return refusal != nil || v.rollout.Changed || ready.Status == metav1.ConditionTrue || len(v.newest.state.Problems) > 0
 }

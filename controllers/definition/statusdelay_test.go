@@ -41,7 +41,7 @@ func ready(status metav1.ConditionStatus, reason string) statusView {
 
 func TestIsFinal(t *testing.T) {
 	broken := ready(metav1.ConditionFalse, "ScriptsNotReady")
-	broken.problems.Problems = []scripts.Problem{{}}
+	broken.newest.state.Problems = []scripts.Problem{{}}
 	cases := map[string]struct {
 		reason  string
 		view    statusView

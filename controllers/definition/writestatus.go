@@ -38,8 +38,8 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		status = *s.status.DeepCopy()
 	}
 	status.ObservedGeneration = object.GetGeneration()
-	if !v.idle {
-		serves := v.rollout.Serves(v.revision)
+	if !v.running.idle {
+		serves := v.rollout.Serves(v.running.revision)
 		status.PreviousScriptRevisionHash = previousRevision(status, serves)
 		if string(serves) != status.ScriptRevisionHash {
 			status.UpdatedParents = nil // It is about the one before.
@@ -58,7 +58,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		status.DeletionGuard = s.guard.Record().Status()
 	}
 	setPendingEdit(&status, v.edit)
-	v.parents.set(&status)
+	v.running.parents.set(&status)
 	return status
 }
 
@@ -131,9 +131,9 @@ func previousRevision(stored v1alpha1.DefinitionStatus, serves scripts.RevisionI
 
 // observedRevision returns the revision that the sources hold, in full. It stays while they are being read.
 func observedRevision(stored v1alpha1.DefinitionStatus, v statusView) string {
-	state := v.problems
+	state := v.newest.state
 	switch {
-	case v.noScripts:
+	case v.newest.noScripts:
 		return ""
 	case state.Desired == "" && (len(state.Problems) == 0 || state.Testing != ""):
 		return stored.ObservedScriptRevisionHash

@@ -1,3 +1,5 @@
+// Package hooks has the programs of a definition's hooks: webhooks with their credentials, scripts with the revisions that a rollout assigns to
+// parents, and what stands in for either when it fails.
 package hooks
 
 import (
@@ -22,20 +24,25 @@ const webhookEngine = "webhook"
 // Hooks are the programs of one definition: webhooks, which never change, and scripts, which
 // change together.
 type Hooks struct {
-	webhooks map[string]engines.Program
-	Tree     *scripts.Tree // nil without scripts
+	// Tree is nil without scripts.
+	Tree *scripts.Tree
+	// Timeouts are those of calls, by hook.
 	Timeouts map[string]time.Duration
+	// WebhookPreview is nil unless servers are previewed.
+	WebhookPreview *WebhookPreview
+	// Unassigned is set while it is not known which revision a rollout assigns. Only the reconcile of the definition uses it.
+	Unassigned bool
+
+	webhooks map[string]engines.Program
 	// needsScripts is true if some hook has no webhook that could answer.
 	needsScripts   bool
 	failovers      failovers
 	credentials    []*boundCredentials
-	WebhookPreview *WebhookPreview // nil unless servers are previewed
 	cachedPrograms atomic.Pointer[revisionPrograms]
 	// scripts are the names of the hooks that scripts answer.
 	scripts []string
-	// assigned is what a rollout decides, or nil if the newest revision serves all parents. unassigned is set while it is not known.
-	assigned   atomic.Pointer[assignment]
-	Unassigned bool
+	// assigned is what a rollout decides, or nil if the newest revision serves all parents.
+	assigned atomic.Pointer[assignment]
 }
 
 // revisionPrograms are the programs for one revision of the scripts.
