@@ -1,11 +1,9 @@
 package definition
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,43 +12,9 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
-
-// approval is an annotation that approves a revision.
-type approval struct {
-	scripts.Approval
-	// on names the object that has it. source is that object if it is a ConfigMap.
-	on     string
-	source scripts.Object
-	// counts is set unless spec.scriptRollout.approvals leaves it out.
-	counts bool
-}
-
-// approvals returns the approving annotations of the definition, and of the ConfigMaps among its sources.
-func (s *runtimeState) approvals(sources []scripts.Object) []approval {
-	var all []approval
-	for _, source := range sources {
-		if source.Approval.Text != "" {
-			all = append(all, approval{source.Approval, "ConfigMap " + source.String(), source, s.rollout.CountsConfigMaps()})
-		}
-	}
-	slices.SortFunc(all, func(a, b approval) int { return cmp.Compare(a.on, b.on) })
-	if a := scripts.ApprovalIn(s.object.GetAnnotations(), nil); a.Text != "" {
-		all = slices.Insert(all, 0, approval{Approval: a, on: nameOf(s.object), counts: true})
-	}
-	return all
-}
-
-// approvalOf returns the first annotation that approves a revision, or nil.
-func approvalOf(all []approval, id scripts.RevisionID) *approval {
-	for i, a := range all {
-		if a.counts && id.IsApprovedBy(a.Text) {
-			return &all[i]
-		}
-	}
-	return nil
-}
 
 // awaiting returns the revision that takes over once it is approved, or "".
 func (v statusView) awaiting() scripts.RevisionID {
@@ -74,12 +38,12 @@ const reasonApprovalInvalid = "ApprovalInvalid"
 
 // mistake is an annotation that approves nothing, and why.
 type mistake struct {
-	approval
+	rollout.Approval
 	why string
 }
 
 func (m mistake) warning() plan.Warning {
-	return plan.Warning{Reason: reasonApprovalInvalid, Message: fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.on, m.why)}
+	return plan.Warning{Reason: reasonApprovalInvalid, Message: fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.On, m.why)}
 }
 
 func warningsOf(mistakes []mistake) (all []plan.Warning) {
@@ -98,7 +62,7 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 		switch {
 		case !scripts.IsRevisionID(a.Text):
 			why = fmt.Sprintf("is %q, which is no ID of a revision, and approves nothing: write all 64 hexadecimal digits or the first 16", a.Text)
-		case waits == "" || approvalOf(v.approvals, waits) != nil || v.running.revision.IsApprovedBy(a.Text):
+		case waits == "" || rollout.ApprovalOf(v.approvals, waits) != nil || v.running.revision.IsApprovedBy(a.Text):
 		case stored.ScriptRollout != nil && scripts.RevisionID(stored.ScriptRollout.ApprovedRevision).IsApprovedBy(a.Text):
 		case !waits.IsApprovedBy(a.Text):
 			why = fmt.Sprintf("names revision %s, and the one that waits for its approval is %s", a.Text, waits.Short())
@@ -116,32 +80,9 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 // definition is one of its warnings.
 func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []plan.Warning) {
 	for _, m := range v.mistaken {
-		if w := m.warning(); m.source.UID != "" && !slices.Contains(before, w) {
-			r.config.Environment.Events.Event(reference(m.source), corev1.EventTypeWarning, w.Reason, nameOf(object)+": "+w.Message)
+		if w := m.warning(); m.Source.UID != "" && !slices.Contains(before, w) {
+			r.config.Environment.Events.Event(reference(m.Source), corev1.EventTypeWarning, w.Reason, nameOf(object)+": "+w.Message)
 		}
-	}
-}
-
-// setApproval completes a status by what is known of the annotation that approves the revision in it. That of a revision that was approved
-// before stays as it was then.
-func setApproval(before, next *v1alpha1.ScriptRolloutStatus, all []approval) {
-	if next == nil {
-		return
-	}
-	if before != nil && before.Approval != nil && before.ApprovedRevision == next.ApprovedRevision {
-		next.Approval = before.Approval
-		return
-	}
-	next.Approval = nil
-	if a := approvalOf(all, scripts.RevisionID(next.ApprovedRevision)); a != nil {
-		next.Approval = &v1alpha1.ScriptApproval{Object: a.on, Reason: a.Reason}
-		setWriter(next.Approval, a.Manager, a.WrittenAt)
-	}
-}
-
-func setWriter(a *v1alpha1.ScriptApproval, manager string, at time.Time) {
-	if a.Manager = manager; manager != "" && !at.IsZero() {
-		a.WrittenAt = &metav1.Time{Time: at}
 	}
 }
 
@@ -169,7 +110,7 @@ func (r *Reconciler) addApprover(ctx context.Context, object *unstructured.Unstr
 		s.approved.by = approver{next.ApprovedRevision, written}
 	}
 	next.Approval = next.Approval.DeepCopy()
-	setWriter(next.Approval, s.approved.by.Manager, s.approved.by.WrittenAt)
+	rollout.SetWriter(next.Approval, s.approved.by.Manager, s.approved.by.WrittenAt)
 }
 
 // readApproval reads the approval of a definition with its manager. It lists: the host need not have the right to get.
@@ -207,31 +148,13 @@ func (r *Reconciler) announceApproval(object *unstructured.Unstructured, s *runt
 		return
 	}
 	s.approved.announced = string(id)
-	message := approvedMessage(id, next.Approval)
+	message := rollout.ApprovedMessage(id, next.Approval)
 	r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeNormal, reasonApproved, message)
-	if a := approvalOf(v.approvals, id); a != nil && a.source.UID != "" {
-		r.config.Environment.RolloutEvents.Event(reference(a.source), corev1.EventTypeNormal, reasonApproved, nameOf(object)+": "+message)
+	if a := rollout.ApprovalOf(v.approvals, id); a != nil && a.Source.UID != "" {
+		r.config.Environment.RolloutEvents.Event(reference(a.Source), corev1.EventTypeNormal, reasonApproved, nameOf(object)+": "+message)
 	}
 	r.config.Environment.Log.Info("a revision of the scripts is approved", "definition", nameOf(object), "message", message)
 }
 
 // reasonApproved is the reason of the event about an approval.
 const reasonApproved = "Approved"
-
-// approvedMessage returns what is known of an approval, of which a may be nil.
-func approvedMessage(id scripts.RevisionID, a *v1alpha1.ScriptApproval) string {
-	if a == nil {
-		return fmt.Sprintf("revision %s is approved by an annotation that is there no more", id.Short())
-	}
-	message := fmt.Sprintf("revision %s is approved by the annotation %s of %s", id.Short(), v1alpha1.ApprovedRevisionAnnotation, a.Object)
-	if a.Manager != "" {
-		message += ", by field manager " + a.Manager
-	}
-	if a.WrittenAt != nil {
-		message += ", at " + a.WrittenAt.UTC().Format(time.RFC3339) + " or before"
-	}
-	if a.Reason != "" {
-		message += ": " + a.Reason
-	}
-	return message + "\nwhich user did it is in the audit log of the API server alone"
-}

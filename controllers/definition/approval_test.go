@@ -3,10 +3,8 @@ package definition
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,23 +13,14 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// TestApprovalAnnotations checks that scripts reads the annotations that the API has.
-func TestApprovalAnnotations(t *testing.T) {
-	got := []string{scripts.ApprovalAnnotation, scripts.ApprovalReasonAnnotation}
-	if diff := cmp.Diff([]string{v1alpha1.ApprovedRevisionAnnotation, v1alpha1.ApprovalReasonAnnotation}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 func digits(digit string) string { return strings.Repeat(digit, 64) }
 
 // approvalsUnderTest returns the approvals of a definition and a ConfigMap with annotations, of which an empty one is none.
-func approvalsUnderTest(onDefinition, onConfigMap string, allowed v1alpha1.ScriptApprovals) []approval {
+func approvalsUnderTest(onDefinition, onConfigMap string, allowed v1alpha1.ScriptApprovals) []rollout.Approval {
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": "CompositeController"}}
 	object.SetName("hello")
 	object.SetAnnotations(map[string]string{v1alpha1.ApprovedRevisionAnnotation: onDefinition})
-	s := &runtimeState{object: object, rollout: &v1alpha1.ScriptRollout{Approvals: allowed}}
-	return s.approvals([]scripts.Object{
+	return rollout.ApprovalsOf(object, &v1alpha1.ScriptRollout{Approvals: allowed}, []scripts.Object{
 		{NamespacedName: types.NamespacedName{Namespace: "a", Name: "other"}},
 		{
 			NamespacedName: types.NamespacedName{Namespace: "a", Name: "hooks"},
@@ -90,44 +79,6 @@ func TestMistakenApprovals(t *testing.T) {
 			var got []string
 			for _, w := range warningsOf(v.mistakenApprovals(v1alpha1.DefinitionStatus{ScriptRollout: &v1alpha1.ScriptRolloutStatus{ApprovedRevision: c.stored}})) {
 				got = append(got, w.Message)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
-			}
-		})
-	}
-}
-
-// TestSetApproval remembers the annotation that let a revision through as it was then.
-func TestSetApproval(t *testing.T) {
-	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	annotated := []approval{
-		{Approval: scripts.Approval{Text: digits("b"), Reason: "not counted"}, on: "ConfigMap a/other"},
-		{Approval: scripts.Approval{Text: digits("b")[:16], Reason: "CHG-1", Manager: "flux", WrittenAt: at}, on: "ConfigMap a/hooks", counts: true},
-	}
-	known := &v1alpha1.ScriptApproval{Object: "ConfigMap a/hooks", Reason: "CHG-1", Manager: "flux", WrittenAt: &metav1.Time{Time: at}}
-	earlier := &v1alpha1.ScriptApproval{Object: "CompositeController hello", Manager: "kubectl-annotate"}
-	type status = v1alpha1.ScriptRolloutStatus
-	for name, c := range map[string]struct {
-		reason       string
-		before, next *status
-		all          []approval
-		want         *v1alpha1.ScriptApproval
-	}{
-		"no status":        {"there is nothing to complete", nil, nil, annotated, nil},
-		"a new approval":   {"the annotation that counts is told", nil, &status{ApprovedRevision: digits("b")}, annotated, known},
-		"the same one":     {"it stays as it was", &status{ApprovedRevision: digits("b"), Approval: earlier}, &status{ApprovedRevision: digits("b")}, annotated, earlier},
-		"taken away":       {"it is remembered", &status{ApprovedRevision: digits("b"), Approval: earlier}, &status{ApprovedRevision: digits("b")}, nil, earlier},
-		"another one":      {"the earlier one is no more", &status{ApprovedRevision: digits("a"), Approval: earlier}, &status{ApprovedRevision: digits("b"), Approval: earlier}, annotated, known},
-		"already gone":     {"nothing is known of it", &status{ApprovedRevision: digits("a"), Approval: earlier}, &status{ApprovedRevision: digits("b"), Approval: earlier}, nil, nil},
-		"used up":          {"a failure ends it", &status{ApprovedRevision: digits("b"), Approval: earlier}, &status{Approval: earlier}, annotated, nil},
-		"of an older host": {"what it did not know is added", &status{ApprovedRevision: digits("b")}, &status{ApprovedRevision: digits("b")}, annotated, known},
-	} {
-		t.Run(name, func(t *testing.T) {
-			setApproval(c.before, c.next, c.all)
-			var got *v1alpha1.ScriptApproval
-			if c.next != nil {
-				got = c.next.Approval
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)

@@ -14,19 +14,6 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// storedRollout returns the state of a rollout that a definition has. What serves is the stable revision of one that had no steps before.
-func storedRollout(object *unstructured.Unstructured) rollout.State {
-	stored := v1alpha1.StoredStatus(object)
-	var state rollout.State
-	if stored.ScriptRollout != nil {
-		state = *stored.ScriptRollout
-	}
-	if state.StableRevision == "" && len(stored.ScriptRevisionHash) > len(stored.ScriptRevision) {
-		state.StableRevision = string(servedRevision(stored))
-	}
-	return state
-}
-
 // isManaged reports whether a rollout decides what an instance serves.
 func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured) bool {
 	stored := v1alpha1.StoredStatus(object).ScriptRollout
@@ -51,9 +38,9 @@ func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Ti
 // was written last, and may be nil: what is not read back yet is in use, too.
 func (s *runtimeState) retain(object *unstructured.Unstructured, next *v1alpha1.DefinitionStatus) {
 	pinned, _, _ := unstructured.NestedString(object.Object, "spec", "scriptRollout", "revision")
-	named := append(namedRevisions(v1alpha1.StoredStatus(object)), pinned)
+	named := append(rollout.NamedRevisions(v1alpha1.StoredStatus(object)), pinned)
 	if next != nil {
-		named = append(named, namedRevisions(*next)...)
+		named = append(named, rollout.NamedRevisions(*next)...)
 	}
 	var retained []scripts.RevisionID
 	for _, id := range named {
@@ -62,21 +49,6 @@ func (s *runtimeState) retain(object *unstructured.Unstructured, next *v1alpha1.
 		}
 	}
 	s.retained.Store(&retained)
-}
-
-// namedRevisions returns the revisions that a status names as in use, or as what a rollback goes back to. Some may be empty.
-func namedRevisions(status v1alpha1.DefinitionStatus) []string {
-	named := []string{string(servedRevision(status)), status.PreviousScriptRevisionHash}
-	if state := status.ScriptRollout; state != nil {
-		named = append(named, state.StableRevision, state.UpdatedRevision)
-		if state.UpdatedEdit != nil {
-			named = append(named, state.UpdatedEdit.Revision)
-		}
-	}
-	if guard := status.DeletionGuard; guard != nil { // It goes back to what has settled, over several edits.
-		named = append(named, guard.Settled.Revision, guard.Edit.Revision)
-	}
-	return named
 }
 
 // assign makes the instances do what is stored in the definition's status, and enqueues the parents that change sides.

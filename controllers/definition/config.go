@@ -7,6 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/engines"
@@ -36,7 +37,7 @@ type Config struct {
 	ScriptMetrics *scripts.Metrics
 	Metrics       *controller.Metrics
 	// DefinitionMetrics may be nil.
-	DefinitionMetrics *Metrics
+	DefinitionMetrics *status.Metrics
 	// Target selects the definitions to host. It is never nil.
 	Target labels.Selector
 	// Namespace is the host's own, for objects that belong to cluster-scoped ones.

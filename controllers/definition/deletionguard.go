@@ -98,7 +98,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 	if i == nil {
 		return
 	}
-	state := storedRollout(object)
+	state := rollout.StoredState(object)
 	complete := !s.isManaged(i, object) || state.UpdatedRevision == ""
 	edit := i.guard.edit(string(i.hooks.Revision()))
 	switch {
@@ -141,7 +141,7 @@ func (s *runtimeState) isApproved(hold rollout.Hold) bool {
 			return true
 		}
 	}
-	return approvalOf(s.approvals(sources), scripts.RevisionID(hold.ID)) != nil
+	return rollout.ApprovalOf(rollout.ApprovalsOf(s.object, s.rollout, sources), scripts.RevisionID(hold.ID)) != nil
 }
 
 // guardHold returns the ID of an edit that the guard holds and that can't be taken back, and why, with the way out, or nothing.
@@ -171,7 +171,7 @@ func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 	}
 	hold := s.guard.Held()
 	over, before := hold.Edit, hold.Settled
-	if state := storedRollout(s.object); hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
+	if state := rollout.StoredState(s.object); hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
 		return rollout.Exceeded{Revision: state.UpdatedRevision, Before: state.StableRevision, Message: hold.Message}
 	}
 	ofScripts := over.SpecHash == before.SpecHash && over.SpecHash == i.guard.spec && over.Revision != before.Revision

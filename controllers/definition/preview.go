@@ -207,7 +207,7 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 		return c, false
 	case v.newest.noScripts:
 		c.Message = "no hook is a script"
-	case v.newest.state.Previewing != "" && v.newest.id != heldRevision(v1alpha1.StoredStatus(s.object)):
+	case v.newest.state.Previewing != "" && v.newest.id != rollout.HeldRevision(v1alpha1.StoredStatus(s.object)):
 		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
 		c.Message = "revision " + v.newest.state.Previewing.Short() + " is previewed before it takes over"
 		return c, true
@@ -247,14 +247,6 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 		return nil
 	}
 	return &next
-}
-
-// heldRevision returns the ID of the edit that a status says is held, or "".
-func heldRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
-	if status.ScriptRollout == nil {
-		return ""
-	}
-	return scripts.RevisionID(status.ScriptRollout.HeldRevision)
 }
 
 // previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what could

@@ -124,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	after := variant.Earlier(view.rollout.After, r.sendEvents(object, s, view))
 	now := r.config.Environment.Clock.Now()
 	status := s.statusOf(object, view)
-	r.config.DefinitionMetrics.set(key, status, view.running.parents)
+	r.config.DefinitionMetrics.Set(key, status, view.running.parents)
 	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
 		return controller.Result{RequeueAfter: variant.Earlier(wait, after)}, retired
 	}

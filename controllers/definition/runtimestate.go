@@ -141,7 +141,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *plan.Plan) *plan.Refusal {
 	stored := v1alpha1.StoredStatus(s.object)
 	before := hooks.Former{Resumed: stored.Parents != nil && stored.ObservedGeneration == p.Generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
-		before.Served, before.Held = servedRevision(stored), heldRevision(stored)
+		before.Served, before.Held = rollout.ServedRevision(stored), rollout.HeldRevision(stored)
 		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" && state.UpdatedEdit == nil {
 			before.Served, before.Stable = scripts.RevisionID(state.UpdatedRevision), before.Served // It has been previewed.
 		}
@@ -232,7 +232,7 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	}
 	r.config.Failover.Forget(key.String())
 	r.config.ScriptMetrics.Forget(key.String())
-	r.config.DefinitionMetrics.forget(key)
+	r.config.DefinitionMetrics.Forget(key)
 	return nil
 }
 

@@ -145,7 +145,7 @@ func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled
 		in.LetThrough = loaded.Approved != "" && loaded.Loaded == current
 		in.Unarchived = !tree.IsArchived(current, s.stableScripts(&in.State))
 	}
-	in.Approved = approvalOf(s.approvals(sources), scripts.RevisionID(in.Target)) != nil
+	in.Approved = rollout.ApprovalOf(rollout.ApprovalsOf(s.object, s.rollout, sources), scripts.RevisionID(in.Target)) != nil
 	in.Unarchived = in.Unarchived || other && (in.TargetSpec == nil || in.State.StableSpec == nil)
 	if in.Target != in.State.StableRevision && in.Target != in.State.UpdatedRevision && in.Pinned == "" {
 		unsettled = s.unsettledFor(driver, in.Now)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -63,7 +64,7 @@ func TestWaitingStep(t *testing.T) {
 	} {
 		result := rollout.Result{Waiting: step.waiting, Since: begin, Deadline: begin.Add(10 * time.Minute)}
 		view := ready(metav1.ConditionTrue, "Running")
-		view.running.parents = parentStatus{summary: &parent.Summary{}}
+		view.running.parents = status.Parents{Summary: &parent.Summary{}}
 		view.rollout = rollout.Progress{
 			Managed: true, Waiting: rollout.WaitingText(result), Next: rollout.State{
 				Phase: v1alpha1.ScriptsProgressing, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)),

@@ -108,7 +108,7 @@ func (s *runtimeState) rollsSpecs(state *rollout.State) bool {
 
 // rolloutState returns the state of the rollout as it is stored, with the spec that runs if none is.
 func (s *runtimeState) rolloutState(object *unstructured.Unstructured) rollout.State {
-	state := storedRollout(object)
+	state := rollout.StoredState(object)
 	// What served can't be had, and the newest spec took its place.
 	if s.running != nil && s.running == s.newest && s.isOther(s.running, &state) {
 		state.StableRevision, state.StableSpec, state.UpdatedRevision, state.UpdatedEdit = "", nil, "", nil
@@ -131,7 +131,7 @@ func (s *runtimeState) isOther(i *instance, state *rollout.State) bool {
 // prepareStable builds an instance of the spec that served last, if the definition has another one by now and edits of it are rolled out.
 // It reports whether that is to run first, and why it can't.
 func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstructured) (first bool, refusal *plan.Refusal) {
-	state := storedRollout(object)
+	state := rollout.StoredState(object)
 	if s.running != nil || state.StableSpec == nil || !s.rollsSpecs(&state) {
 		return false, nil
 	}

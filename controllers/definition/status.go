@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -30,15 +31,15 @@ type statusView struct {
 	rollout    rollout.Progress
 	// edit is the condition Stalled or Reconciling, or neither.
 	edit      metav1.Condition
-	approvals []approval // the annotations that approve a revision
-	mistaken  []mistake  // those of approvals that approve nothing
+	approvals []rollout.Approval // the annotations that approve a revision
+	mistaken  []mistake          // those of approvals that approve nothing
 }
 
 // runningView is how the instance is that syncs parents.
 type runningView struct {
 	revision scripts.RevisionID
 	idle     bool // nothing runs, so that the status keeps the last revision
-	parents  parentStatus
+	parents  status.Parents
 	resting  string // why hooks are not called for a while, or ""
 	hotLoops string // that go on, or ""
 }
@@ -99,7 +100,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, r
 	if progress.Pinned {
 		progress.Sources = rollout.PinMessage(s.object, v.newest.state, scripts.RevisionID(s.rollout.Revision), progress.Serving)
 	}
-	v.rollout, v.approvals = progress, s.approvals(v.newest.objects)
+	v.rollout, v.approvals = progress, rollout.ApprovalsOf(s.object, s.rollout, v.newest.objects)
 	v.mistaken = v.mistakenApprovals(v1alpha1.StoredStatus(s.object))
 	mistaken := warningsOf(v.mistaken)
 	v.warnings = append(v.warnings, mistaken...)
@@ -321,4 +322,20 @@ func nameOf(object *unstructured.Unstructured) string {
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {
 	r.config.Environment.Events.Event(object, kind, reason, message)
+}
+
+// newParentStatus returns what there is to say of the parents of the running instance, which may be nil. serves is the revision of its
+// scripts.
+func newParentStatus(running *instance, serves scripts.RevisionID, now time.Time) status.Parents {
+	switch {
+	case running == nil:
+		return status.Parents{}
+	case !running.synced.Load():
+		return status.Parents{Generation: running.plan.Generation, Keep: now.Sub(running.startedAt) < status.SweepTime}
+	}
+	summary := running.reconciler.Summary(string(serves))
+	return status.Parents{
+		Summary: &summary, IsMap: running.plan.Kind == v1alpha1.MapControllerKind, Generation: running.plan.Generation,
+		Keep: summary.Sweeping && now.Sub(summary.SweepBegan) < status.SweepTime,
+	}
 }

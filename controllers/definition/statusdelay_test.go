@@ -9,10 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -153,5 +157,50 @@ func TestNotHostedStatus(t *testing.T) {
 				t.Errorf("%s: it says %+v", tc.reason, status)
 			}
 		})
+	}
+}
+
+// TestParentsDelay checks that what is said of parents alone is written once in five seconds, and all else at once.
+func TestParentsDelay(t *testing.T) {
+	s := &runtimeState{}
+	view := ready(metav1.ConditionTrue, "Running")
+	begin := time.Unix(100, 0)
+	for i, step := range []struct {
+		reason           string
+		after            time.Duration
+		parents, failing int32
+		state            string
+		want             time.Duration
+	}{
+		{"nothing was written before", 0, 0, 0, "Running", 0},
+		{"the first change is written", 0, 1, 0, "Running", 0},
+		{"the next one waits", 200 * time.Millisecond, 2, 0, "Running", 4800 * time.Millisecond},
+		{"so does a parent that fails", 300 * time.Millisecond, 2, 1, "Running", 4700 * time.Millisecond},
+		{"another condition does not, and takes it along", 2 * time.Second, 2, 1, "NotFinalized", 0},
+		{"nothing has changed", 3 * time.Second, 2, 1, "NotFinalized", 0},
+		{"the five seconds count from then on", 6 * time.Second, 2, 2, "NotFinalized", time.Second},
+		{"they are over", 7 * time.Second, 2, 2, "NotFinalized", 0},
+	} {
+		view.conditions[1].Reason = step.state
+		view.running.parents = status.Parents{Summary: &parent.Summary{Parents: step.parents, Failing: step.failing}}
+		if step.failing > 0 {
+			view.running.parents.Summary.Failures = []parent.Report{failing("a", "HookFailed", "m")}
+		}
+		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
+		got := s.parentsDelay(next, begin.Add(step.after))
+		if got != step.want {
+			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
+		}
+		if got == 0 {
+			s.status = &next
+		}
+	}
+}
+
+// failing returns a report on a parent.
+func failing(name, reason, message string) parent.Report {
+	return parent.Report{
+		Parent: controller.Key{Kind: schema.GroupVersionKind{Kind: "Thing"}, Namespace: "x", Name: name},
+		Reason: reason, Message: message, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	}
 }

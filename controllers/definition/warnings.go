@@ -88,7 +88,7 @@ func unfinalized(held []controller.Key) []plan.Warning {
 
 // selectsNone reports whether there are no parents since an edit of the selector, which there were before.
 func (v statusView) selectsNone() bool {
-	return v.running.parents.summary != nil && v.running.parents.summary.Parents == 0 &&
+	return v.running.parents.Summary != nil && v.running.parents.Summary.Parents == 0 &&
 		slices.ContainsFunc(v.warnings, func(w plan.Warning) bool { return w.Reason == plan.ReasonParentsNotSelected })
 }
 

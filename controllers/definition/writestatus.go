@@ -11,6 +11,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -49,7 +51,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	status.ObservedScriptRevisionHash = observedRevision(status, v)
 	before := status.ScriptRollout
 	status.ScriptRollout = v.rollout.Merge(scriptRolloutStatus(before, v))
-	setApproval(before, status.ScriptRollout, v.approvals)
+	rollout.SetApproval(before, status.ScriptRollout, v.approvals)
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -58,7 +60,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		status.DeletionGuard = s.guard.Record().Status()
 	}
 	setPendingEdit(&status, v.edit)
-	v.running.parents.set(&status)
+	v.running.parents.Set(&status)
 	return status
 }
 
@@ -90,19 +92,19 @@ func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Un
 // notHostedStatus returns the status of a definition whose labels the selector no longer
 // matches, and whether to write it: only if this host wrote the last condition Ready.
 func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
-	status := v1alpha1.StoredStatus(object)
-	stored := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	next := v1alpha1.StoredStatus(object)
+	stored := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
 	if s.status == nil || !sameCondition(stored, meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
-		return status, false
+		return next, false
 	}
-	parentStatus{}.set(&status)
-	setPendingEdit(&status, metav1.Condition{})
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+	status.Parents{}.Set(&next)
+	setPendingEdit(&next, metav1.Condition{})
+	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonNotHosted, ObservedGeneration: object.GetGeneration(),
 		Message: fmt.Sprintf("the host that ran it has let go of it, as --target-label-selector=%s does not select its labels: "+
 			"no parent is synced unless another host takes it on", selector),
 	})
-	return status, true
+	return next, true
 }
 
 // sameCondition compares conditions as they are stored, with whole seconds.
@@ -116,7 +118,7 @@ func sameCondition(a, b *metav1.Condition) bool {
 
 // previousRevision returns the revision that served before the one that now does, in full. It stays over restarts, and while no script serves.
 func previousRevision(stored v1alpha1.DefinitionStatus, serves scripts.RevisionID) string {
-	before := servedRevision(stored)
+	before := rollout.ServedRevision(stored)
 	switch {
 	case before != "" && serves != "" && !serves.IsKnownAs(before):
 		if string(before) == before.Short() { // An earlier version wrote it.
@@ -139,14 +141,4 @@ func observedRevision(stored v1alpha1.DefinitionStatus, v statusView) string {
 		return stored.ObservedScriptRevisionHash
 	}
 	return string(state.Desired)
-}
-
-// servedRevision returns the ID of the scripts that a status says served last, or "". The hash
-// does not count if it is not that of scriptRevision: an earlier version, which writes only the
-// latter, was here in between.
-func servedRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
-	if hash := scripts.RevisionID(status.ScriptRevisionHash); hash.Short() == status.ScriptRevision {
-		return hash
-	}
-	return scripts.RevisionID(status.ScriptRevision)
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
-	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
@@ -68,7 +68,7 @@ func ownMetrics() *recordingRegisterer {
 	controller.NewMetrics(registry)
 	failover.New(registry, logr.Discard())
 	sandbox.NewMetrics(registry)
-	definition.NewMetrics(registry)
+	status.NewMetrics(registry)
 	return registry
 }
 

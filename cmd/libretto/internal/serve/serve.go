@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/controllers/scripttest"
@@ -198,7 +199,7 @@ func (s *server) definitions(
 	}
 	return definition.New(definition.Config{
 		Environment: environment, Discovery: resources, Library: library,
-		ScriptMetrics: scriptMetrics, DefinitionMetrics: definition.NewMetrics(s.registry),
+		ScriptMetrics: scriptMetrics, DefinitionMetrics: status.NewMetrics(s.registry),
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, s.log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, config), clock.RealClock{}),
 		Failover: s.newFailover(environment.Schemas),

@@ -1,4 +1,4 @@
-package definition
+package status
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func TestDefinitionMetrics(t *testing.T) {
 		{Type: "Theirs", Status: metav1.ConditionTrue},
 	}}
 	summary := &parent.Summary{Parents: 6, Synced: 3, Failing: 2, Pending: 1, SyncedInputs: 8, WaitingInputs: 1}
-	m.set(key, status, parentStatus{summary: summary, isMap: true})
+	m.Set(key, status, Parents{Summary: summary, IsMap: true})
 	want := `
 		# HELP libretto_definition_inputs Inputs of maps, by state: synced, failing or waiting.
 		# TYPE libretto_definition_inputs gauge
@@ -55,17 +55,17 @@ func TestDefinitionMetrics(t *testing.T) {
 		{"Progressing", "True", "Serving", ""},
 	} {
 		condition := metav1.Condition{Type: c.kind, Status: metav1.ConditionStatus(c.status), Reason: c.reason}
-		m.set(key, v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{condition}}, parentStatus{})
+		m.Set(key, v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{condition}}, Parents{})
 		if got := strings.Join(seriesOf(t, registry, "libretto_definition_pending_edit"), ", "); got != c.want {
 			t.Errorf("%s %s: series %q, want %q", c.kind, c.reason, got, c.want)
 		}
 	}
-	m.set(key, v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: "True", Reason: "Held"}}}, parentStatus{})
-	m.set(key, status, parentStatus{})
+	m.Set(key, v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Stalled", Status: "True", Reason: "Held"}}}, Parents{})
+	m.Set(key, status, Parents{})
 	if n := testutil.CollectAndCount(m.parents) + testutil.CollectAndCount(m.inputs); n != 0 {
 		t.Errorf("%d series of parents of a definition that does not run", n)
 	}
-	if m.forget(key); testutil.CollectAndCount(m.conditions)+testutil.CollectAndCount(m.pending) != 0 {
+	if m.Forget(key); testutil.CollectAndCount(m.conditions)+testutil.CollectAndCount(m.pending) != 0 {
 		t.Error("a definition that is gone has series")
 	}
 }

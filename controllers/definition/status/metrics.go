@@ -1,4 +1,4 @@
-package definition
+package status
 
 import (
 	"slices"
@@ -47,8 +47,8 @@ var conditionTypes = []string{
 	v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced,
 }
 
-// set records what the status of a definition says.
-func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, parents parentStatus) {
+// Set records what the status of a definition says.
+func (m *Metrics) Set(key controller.Key, status v1alpha1.DefinitionStatus, parents Parents) {
 	if m == nil {
 		return
 	}
@@ -76,10 +76,10 @@ func conditionValue(conditions []metav1.Condition, kind string) float64 {
 	}
 }
 
-func (m *Metrics) setParents(key controller.Key, parents parentStatus) {
-	s := parents.summary
+func (m *Metrics) setParents(key controller.Key, parents Parents) {
+	s := parents.Summary
 	switch {
-	case s == nil && parents.keep: // They are being listed, maybe for an edit: what is known stays.
+	case s == nil && parents.Keep: // They are being listed, maybe for an edit: what is known stays.
 		return
 	case s == nil:
 		m.parents.DeletePartialMatch(definitionmetrics.Selector(key.String()))
@@ -93,7 +93,7 @@ func (m *Metrics) setParents(key controller.Key, parents parentStatus) {
 	set(m.parents, parent.Failing, s.Failing)
 	set(m.parents, parent.Waiting, s.Waiting)
 	set(m.parents, parent.Pending, s.Pending)
-	if parents.isMap {
+	if parents.IsMap {
 		set(m.inputs, parent.Synced, s.SyncedInputs)
 		set(m.inputs, parent.Failing, s.FailingInputs)
 		set(m.inputs, parent.Waiting, s.WaitingInputs)
@@ -142,8 +142,8 @@ func pendingEditOf(status v1alpha1.DefinitionStatus) pendingEdit {
 	return pendingEdit{}
 }
 
-// forget drops the series of a definition that is gone.
-func (m *Metrics) forget(key controller.Key) {
+// Forget drops the series of a definition that is gone.
+func (m *Metrics) Forget(key controller.Key) {
 	if m == nil {
 		return
 	}

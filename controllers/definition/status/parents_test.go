@@ -1,4 +1,4 @@
-package definition
+package status
 
 import (
 	"testing"
@@ -57,7 +57,7 @@ func TestParentsCondition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Type, c.want.ObservedGeneration = v1alpha1.ConditionParentsSynced, 4
-			got := parentStatus{summary: c.summary, keep: c.keep, generation: 4}.condition()
+			got := Parents{Summary: c.summary, Keep: c.keep, Generation: 4}.condition()
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -84,81 +84,24 @@ func TestParentsInStatus(t *testing.T) {
 	failing := &parent.Summary{Parents: 3, Synced: 1, Failing: 2, FailingInputs: 4, Failures: []parent.Report{reportOn("a", "HookFailed", "m")}}
 	for i, step := range []struct {
 		reason string
-		status parentStatus
+		status Parents
 		want   string
 	}{
-		{"nothing runs yet", parentStatus{}, "Unknown NotRunning - - - - -"},
-		{"the parents are being listed", parentStatus{keep: true}, "Unknown Syncing - - - - -"},
-		{"the first syncs", parentStatus{summary: &parent.Summary{Parents: 3}, keep: true}, "Unknown Syncing 3 - - - -"},
-		{"are over", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
-		{"another process lists them, which takes longer than a second", parentStatus{keep: true}, "False HookFailed - 1 2 0 -"},
-		{"another process starts", parentStatus{summary: &parent.Summary{Parents: 2, Pending: 2}, keep: true}, "False HookFailed 2 1 2 0 -"},
-		{"and finds the same", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
-		{"a map counts inputs", parentStatus{summary: failing, isMap: true}, "False HookFailed 3 1 2 0 4"},
-		{"they can't be listed", parentStatus{}, "Unknown NotRunning - - - - -"},
-		{"they can again", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
-		{"it stops", parentStatus{}, "Unknown NotRunning - - - - -"},
+		{"nothing runs yet", Parents{}, "Unknown NotRunning - - - - -"},
+		{"the parents are being listed", Parents{Keep: true}, "Unknown Syncing - - - - -"},
+		{"the first syncs", Parents{Summary: &parent.Summary{Parents: 3}, Keep: true}, "Unknown Syncing 3 - - - -"},
+		{"are over", Parents{Summary: failing}, "False HookFailed 3 1 2 0 -"},
+		{"another process lists them, which takes longer than a second", Parents{Keep: true}, "False HookFailed - 1 2 0 -"},
+		{"another process starts", Parents{Summary: &parent.Summary{Parents: 2, Pending: 2}, Keep: true}, "False HookFailed 2 1 2 0 -"},
+		{"and finds the same", Parents{Summary: failing}, "False HookFailed 3 1 2 0 -"},
+		{"a map counts inputs", Parents{Summary: failing, IsMap: true}, "False HookFailed 3 1 2 0 4"},
+		{"they can't be listed", Parents{}, "Unknown NotRunning - - - - -"},
+		{"they can again", Parents{Summary: failing}, "False HookFailed 3 1 2 0 -"},
+		{"it stops", Parents{}, "Unknown NotRunning - - - - -"},
 	} {
-		step.status.set(status)
+		step.status.Set(status)
 		if got := text(); got != step.want {
 			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
 		}
-	}
-}
-
-// TestParentsDelay checks that what is said of parents alone is written once in five seconds, and all else at once.
-func TestParentsDelay(t *testing.T) {
-	s := &runtimeState{}
-	view := ready(metav1.ConditionTrue, "Running")
-	begin := time.Unix(100, 0)
-	for i, step := range []struct {
-		reason           string
-		after            time.Duration
-		parents, failing int32
-		state            string
-		want             time.Duration
-	}{
-		{"nothing was written before", 0, 0, 0, "Running", 0},
-		{"the first change is written", 0, 1, 0, "Running", 0},
-		{"the next one waits", 200 * time.Millisecond, 2, 0, "Running", 4800 * time.Millisecond},
-		{"so does a parent that fails", 300 * time.Millisecond, 2, 1, "Running", 4700 * time.Millisecond},
-		{"another condition does not, and takes it along", 2 * time.Second, 2, 1, "NotFinalized", 0},
-		{"nothing has changed", 3 * time.Second, 2, 1, "NotFinalized", 0},
-		{"the five seconds count from then on", 6 * time.Second, 2, 2, "NotFinalized", time.Second},
-		{"they are over", 7 * time.Second, 2, 2, "NotFinalized", 0},
-	} {
-		view.conditions[1].Reason = step.state
-		view.running.parents = parentStatus{summary: &parent.Summary{Parents: step.parents, Failing: step.failing}}
-		if step.failing > 0 {
-			view.running.parents.summary.Failures = []parent.Report{reportOn("a", "HookFailed", "m")}
-		}
-		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
-		got := s.parentsDelay(next, begin.Add(step.after))
-		if got != step.want {
-			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
-		}
-		if got == 0 {
-			s.status = &next
-		}
-	}
-}
-
-// TestThousandFailingParents has parents that begin to fail, fail in other ways and recover all the time for a minute, as their controller
-// would tell it.
-func TestThousandFailingParents(t *testing.T) {
-	s := &runtimeState{}
-	view := ready(metav1.ConditionTrue, "Running")
-	begin, writes := time.Unix(100, 0), 0
-	for tick := range 600 {
-		failures := []parent.Report{reportOn("a", "HookFailed", string(rune('a'+tick%26)))}
-		view.running.parents = parentStatus{summary: &parent.Summary{Parents: 1000, Failing: int32(1 + tick%1000), Failures: failures}}
-		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
-		if s.parentsDelay(next, begin.Add(time.Duration(tick)*100*time.Millisecond)) == 0 {
-			s.status = &next
-			writes++
-		}
-	}
-	if writes > 14 || writes < 10 {
-		t.Errorf("the status was written %d times in a minute, want one in five seconds besides the first", writes)
 	}
 }

@@ -1,71 +1,54 @@
-package definition
+// Package status has what the status of a definition says of its parents, and the metrics of all that a status says.
+package status
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
-	"github.com/libretto-k8s/libretto/scripts"
 )
 
 const (
-	// parentsInterval is the time between two writes of a status that differ only in what is said of parents.
-	parentsInterval = 5 * time.Second
-	// sweepTime is how long the status keeps what it says of parents after a start until they are listed, and then until all of them are
+	// ParentsInterval is the time between two writes of a status that differ only in what is said of parents.
+	ParentsInterval = 5 * time.Second
+	// SweepTime is how long the status keeps what it says of parents after a start until they are listed, and then until all of them are
 	// synced.
-	sweepTime = 30 * time.Second
+	SweepTime = 30 * time.Second
 )
 
-// parentStatus is what the status of a definition says of its parents.
-type parentStatus struct {
-	// summary is nil if nothing runs, or the parents are not listed yet.
-	summary *parent.Summary
-	isMap   bool
-	// keep is set if what the status says now is to stay.
-	keep bool
-	// generation is that of the spec by which parents are synced.
-	generation int64
+// Parents is what the status of a definition says of its parents.
+type Parents struct {
+	// Summary is nil if nothing runs, or the parents are not listed yet.
+	Summary *parent.Summary
+	IsMap   bool
+	// Keep is set if what the status says now is to stay.
+	Keep bool
+	// Generation is that of the spec by which parents are synced.
+	Generation int64
 }
 
-// newParentStatus returns what there is to say of the parents of the running instance, which may be nil. serves is the revision of its
-// scripts.
-func newParentStatus(running *instance, serves scripts.RevisionID, now time.Time) parentStatus {
-	switch {
-	case running == nil:
-		return parentStatus{}
-	case !running.synced.Load():
-		return parentStatus{generation: running.plan.Generation, keep: now.Sub(running.startedAt) < sweepTime}
-	}
-	summary := running.reconciler.Summary(string(serves))
-	return parentStatus{
-		summary: &summary, isMap: running.plan.Kind == v1alpha1.MapControllerKind, generation: running.plan.Generation,
-		keep: summary.Sweeping && now.Sub(summary.SweepBegan) < sweepTime,
-	}
-}
-
-// set writes it into a status, except for what is to stay.
-func (p parentStatus) set(status *v1alpha1.DefinitionStatus) {
+// Set writes it into a status, except for what is to stay.
+func (p Parents) Set(status *v1alpha1.DefinitionStatus) {
 	status.Parents = nil
-	if p.summary != nil {
-		status.Parents = &p.summary.Parents
+	if p.Summary != nil {
+		status.Parents = &p.Summary.Parents
 	}
 	stored := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced)
-	if p.keep && stored != nil && stored.Status != metav1.ConditionUnknown {
+	if p.Keep && stored != nil && stored.Status != metav1.ConditionUnknown {
 		return
 	}
 	clearParentCounts(status)
-	if s := p.summary; s != nil && !p.keep {
+	if s := p.Summary; s != nil && !p.Keep {
 		status.SyncedParents, status.FailingParents, status.WaitingParents = &s.Synced, &s.Failing, &s.Waiting
 		status.UpdatedParents = &s.Updated
 		status.OutdatedChildren = s.Outdated
-		if p.isMap {
+		if p.IsMap {
 			status.SyncedInputs, status.FailingInputs, status.WaitingInputs = &s.SyncedInputs, &s.FailingInputs, &s.WaitingInputs
 		}
 	}
@@ -80,10 +63,10 @@ func clearParentCounts(status *v1alpha1.DefinitionStatus) {
 }
 
 // condition returns the condition ParentsSynced.
-func (p parentStatus) condition() metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionParentsSynced, Status: metav1.ConditionUnknown, ObservedGeneration: p.generation}
-	switch s := p.summary; {
-	case p.keep:
+func (p Parents) condition() metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionParentsSynced, Status: metav1.ConditionUnknown, ObservedGeneration: p.Generation}
+	switch s := p.Summary; {
+	case p.Keep:
 		c.Reason, c.Message = "Syncing", "parents are being synced for the first time since the start"
 	case s == nil:
 		c.Reason, c.Message = "NotRunning", "no parent is synced: see the condition Ready"
@@ -125,22 +108,8 @@ func describe(reports []parent.Report, count int32) string {
 	return strings.Join(lines, "\n")
 }
 
-// parentsDelay returns how long to wait before a status is written that differs from the last one only in what it says of parents, or
-// zero. Parents that fail and recover all the time would have it written all the time.
-func (s *runtimeState) parentsDelay(next v1alpha1.DefinitionStatus, now time.Time) time.Duration {
-	if s.status == nil || equality.Semantic.DeepEqual(parentsIn(*s.status), parentsIn(next)) {
-		return 0
-	}
-	onlyParents := equality.Semantic.DeepEqual(withoutParents(*s.status), withoutParents(next))
-	if wait := s.writes.parentsAt.Add(parentsInterval).Sub(now); wait > 0 && onlyParents {
-		return wait
-	}
-	s.writes.parentsAt = now
-	return 0
-}
-
-// parentsIn returns what a status says of parents, without the time of its condition, of which stored ones have whole seconds.
-func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
+// OfParents returns what a status says of parents, without the time of its condition, of which stored ones have whole seconds.
+func OfParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	only := v1alpha1.DefinitionStatus{
 		Parents: status.Parents, UpdatedParents: status.UpdatedParents, SyncedParents: status.SyncedParents,
 		FailingParents: status.FailingParents, WaitingParents: status.WaitingParents, OutdatedChildren: status.OutdatedChildren,
@@ -166,8 +135,8 @@ func isAboutParents(progressing *metav1.Condition) bool {
 	return progressing != nil && (progressing.Reason == rollout.ReasonRollingOut || progressing.Reason == rollout.ReasonServing)
 }
 
-// withoutParents returns a copy of a status without that, and without the times of its conditions.
-func withoutParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
+// WithoutParents returns a copy of a status without that, and without the times of its conditions.
+func WithoutParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	rest := *status.DeepCopy()
 	rest.Parents = nil
 	if rest.ScriptRollout != nil {
