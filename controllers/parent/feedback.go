@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/expiring"
 )
 
 const (
@@ -33,8 +34,8 @@ func (d *fightDetector) noteRewrite(s fightSubject, by inputsFunc) *hotLoop {
 	defer d.mu.Unlock()
 	s.feedback = true
 	hash, now := d.hash(s), d.clock.Now()
-	d.rewrites.rotate(now)
-	last, known := d.rewrites.get(hash)
+	d.rewrites.Rotate(now)
+	last, known := d.rewrites.Get(hash)
 	next := rewrites{at: now.UnixNano(), quick: last.quick}
 	quick := known && time.Duration(next.at-last.at) < rewriteGap
 	if quick && next.quick < freeRewrites {
@@ -46,7 +47,7 @@ func (d *fightDetector) noteRewrite(s fightSubject, by inputsFunc) *hotLoop {
 		inputs[desiredInput] = 0
 		next.inputs = maphash.Comparable(d.seed, inputs)
 	}
-	d.rewrites.put(hash, next)
+	d.rewrites.Put(hash, next)
 	if !quick || next.quick < freeRewrites || next.inputs != last.inputs {
 		return nil
 	}
@@ -64,8 +65,8 @@ func (d *fightDetector) rewriteBackoff(s fightSubject, by inputsFunc) time.Durat
 // written minutes ago.
 type ownWrites struct {
 	mu     sync.Mutex
-	byHash *generations[uint64, ownWrite] // of subjects: there may be many
-	parts  map[string]bool                // of parents, that were ever written
+	byHash *expiring.Map[uint64, ownWrite] // of subjects: there may be many
+	parts  map[string]bool                 // of parents, that were ever written
 }
 
 // ownWrite is a write that made one state of an object another. origin is the state that the first of several in a row has found.
@@ -76,8 +77,8 @@ func (d *fightDetector) noteOwn(s fightSubject, from, to uint64) {
 	o, hash := &d.own, d.hash(s)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.byHash.rotate(d.clock.Now())
-	o.byHash.put(hash, ownWrite{from, to, o.origin(hash, from)})
+	o.byHash.Rotate(d.clock.Now())
+	o.byHash.Put(hash, ownWrite{from, to, o.origin(hash, from)})
 	if s.field != existence {
 		o.parts[s.field] = true
 	}
@@ -100,7 +101,7 @@ func (o *ownWrites) hasWritten(part string) bool {
 func (o *ownWrites) rotate(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.byHash.rotate(now)
+	o.byHash.Rotate(now)
 }
 
 // originOf returns the state of an object from which this process has made state, without others. It is state itself if others made that.
@@ -111,7 +112,7 @@ func (d *fightDetector) originOf(s fightSubject, state uint64) uint64 {
 }
 
 func (o *ownWrites) origin(hash, state uint64) uint64 {
-	if w, ok := o.byHash.get(hash); ok && (state == w.to || state == w.from) {
+	if w, ok := o.byHash.Get(hash); ok && (state == w.to || state == w.from) {
 		return w.origin
 	}
 	return state

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/expiring"
 )
 
 const (
@@ -35,11 +36,11 @@ type fightDetector struct {
 	seed  maphash.Seed
 	mu    sync.Mutex
 	// histories has a small entry for each subject that was written lately, by its hash: there may be many.
-	histories *generations[uint64, *rewriteHistory]
+	histories *expiring.Map[uint64, *rewriteHistory]
 	fights    map[fightSubject]*fight
 	reported  map[fightSubject]*fight // those that have a cause
 	// The rest is for feedback loops, by hashes of subjects.
-	rewrites *generations[uint64, rewrites]
+	rewrites *expiring.Map[uint64, rewrites]
 	own      ownWrites
 	rate     *rateLimiter[uint64]
 }
@@ -119,10 +120,10 @@ var (
 
 func newFightDetector(clock clock.PassiveClock) *fightDetector {
 	return &fightDetector{
-		clock: clock, seed: maphash.MakeSeed(), histories: newGenerations[uint64, *rewriteHistory](fightWindow, clock.Now()),
+		clock: clock, seed: maphash.MakeSeed(), histories: expiring.New[uint64, *rewriteHistory](fightWindow, clock.Now()),
 		fights: map[fightSubject]*fight{}, reported: map[fightSubject]*fight{},
-		rewrites: newGenerations[uint64, rewrites](fightWindow, clock.Now()),
-		own:      ownWrites{byHash: newGenerations[uint64, ownWrite](fightWindow, clock.Now()), parts: map[string]bool{}},
+		rewrites: expiring.New[uint64, rewrites](fightWindow, clock.Now()),
+		own:      ownWrites{byHash: expiring.New[uint64, ownWrite](fightWindow, clock.Now()), parts: map[string]bool{}},
 		rate:     newRateLimiter[uint64](clock, maxRewrites, rewriteInterval),
 	}
 }
@@ -158,7 +159,7 @@ func (d *fightDetector) isNear(s fightSubject) bool {
 func (d *fightDetector) isRecreating(s fightSubject) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h, ok := d.histories.get(d.hash(s))
+	h, ok := d.histories.Get(d.hash(s))
 	return ok && h.recreate
 }
 
@@ -166,7 +167,7 @@ func (d *fightDetector) isRecreating(s fightSubject) bool {
 func (d *fightDetector) beginPass(parent types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h, ok := d.histories.get(d.hash(fightSubject{parent: parent})); ok {
+	if h, ok := d.histories.Get(d.hash(fightSubject{parent: parent})); ok {
 		h.pass++
 	}
 }
@@ -176,7 +177,7 @@ func (d *fightDetector) noteUpdate(s fightSubject, mark fielddiff.Mark, by input
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.history(d.hash(s) ^ mark.Path)
-	if child, ok := d.histories.get(d.hash(s.object())); ok && child.another {
+	if child, ok := d.histories.Get(d.hash(s.object())); ok && child.another {
 		h.known = false // It was not written like that.
 	}
 	return d.noteWrite(s, h, mark, by)
@@ -313,14 +314,14 @@ func (d *fightDetector) hash(s fightSubject) uint64 { return maphash.Comparable(
 // history returns the history of a subject with that hash and prolongs its life.
 func (d *fightDetector) history(hash uint64) *rewriteHistory {
 	now := d.clock.Now()
-	if d.histories.rotate(now) {
+	if d.histories.Rotate(now) {
 		d.forgetFights(now)
 	}
-	h, ok := d.histories.get(hash)
+	h, ok := d.histories.Get(hash)
 	if !ok {
 		h = &rewriteHistory{}
 	}
-	d.histories.put(hash, h)
+	d.histories.Put(hash, h)
 	return h
 }
 
@@ -328,9 +329,9 @@ func (d *fightDetector) history(hash uint64) *rewriteHistory {
 func (d *fightDetector) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := d.clock.Now(); d.histories.rotate(now) {
+	if now := d.clock.Now(); d.histories.Rotate(now) {
 		d.forgetFights(now)
-		d.rewrites.rotate(now)
+		d.rewrites.Rotate(now)
 		d.own.rotate(now)
 	}
 }

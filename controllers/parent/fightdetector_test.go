@@ -138,8 +138,8 @@ func TestBackoffGrows(t *testing.T) {
 	}
 	r.wait(3 * maxFightBackoff)
 	r.set("other", undoing)
-	if len(r.fights) != 0 || r.histories.len() != 1 {
-		t.Errorf("%d fights and %d histories are kept, want that of the last write", len(r.fights), r.histories.len())
+	if len(r.fights) != 0 || r.histories.Len() != 1 {
+		t.Errorf("%d fights and %d histories are kept, want that of the last write", len(r.fights), r.histories.Len())
 	}
 }
 
@@ -344,7 +344,7 @@ func TestDetectorExpires(t *testing.T) {
 		clock.SetTime(clock.Now().Add(fightWindow))
 		d.expire()
 	}
-	if left := d.histories.len(); left != 0 {
+	if left := d.histories.Len(); left != 0 {
 		t.Errorf("%d histories are kept of children that nobody writes any more", left)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/expiring"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -41,8 +42,8 @@ type pendingWrites struct {
 	partial map[types.UID]map[apply.Key]bool
 	// moved is when the last event of a kind came while there was such a write.
 	moved       map[schema.GroupVersionKind]time.Time
-	deletedUIDs *generations[types.UID, struct{}] // whose deletion was seen lately
-	scheduled   bool                              // expire will be called
+	deletedUIDs *expiring.Map[types.UID, struct{}] // whose deletion was seen lately
+	scheduled   bool                               // expire will be called
 }
 
 // pendingWrite is an object after a write.
@@ -65,7 +66,7 @@ func newPendingWrites(clock clock.Clock) *pendingWrites {
 		done: done, close: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
 		moved:       map[schema.GroupVersionKind]time.Time{},
-		deletedUIDs: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
+		deletedUIDs: expiring.New[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
 
@@ -87,7 +88,7 @@ func (p *pendingWrites) note(w pendingWrite, created bool) {
 	w.at = p.clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, over := p.deletedUIDs.get(w.object.GetUID()); over {
+	if _, over := p.deletedUIDs.Get(w.object.GetUID()); over {
 		return // It was deleted before the response to the write was read.
 	}
 	created = created || p.created[w.owner][key]
@@ -195,8 +196,8 @@ func (p *pendingWrites) dropShown(event informer.Event) (completed apply.Outcome
 		p.moved[key.Kind] = p.clock.Now()
 	}
 	if event.New == nil {
-		p.deletedUIDs.rotate(p.clock.Now())
-		p.deletedUIDs.put(object.GetUID(), struct{}{})
+		p.deletedUIDs.Rotate(p.clock.Now())
+		p.deletedUIDs.Put(object.GetUID(), struct{}{})
 		p.expireLater()
 	}
 	w, pending := p.writes[key]
@@ -253,7 +254,7 @@ func (p *pendingWrites) expire() {
 func (p *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.deletedUIDs.rotate(p.clock.Now())
+	p.deletedUIDs.Rotate(p.clock.Now())
 	for key, w := range p.writes {
 		if !p.expired(w) {
 			continue
@@ -264,7 +265,7 @@ func (p *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 		p.drop(key)
 	}
 	p.scheduled = false
-	if len(p.writes) > 0 || p.deletedUIDs.len() > 0 {
+	if len(p.writes) > 0 || p.deletedUIDs.Len() > 0 {
 		p.expireLater()
 	}
 	return created

@@ -130,7 +130,7 @@ func TestPendingWritesExpire(t *testing.T) {
 	count := func() int {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return len(a.writes) + len(a.created["p-uid"]) + a.deletedUIDs.len()
+		return len(a.writes) + len(a.created["p-uid"]) + a.deletedUIDs.Len()
 	}
 	if got := count(); got != 9 {
 		t.Fatalf("%d entries, want 3 writes, 3 creations and 3 deletions", got)

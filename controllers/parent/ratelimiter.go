@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/parent/expiring"
 )
 
 // rateLimiter is a token bucket for each key: of what is done again and again, burst times are free, and then one in each interval.
@@ -15,11 +17,11 @@ type rateLimiter[K comparable] struct {
 	interval time.Duration
 	mu       sync.Mutex
 	// full has when the bucket of a key is full again.
-	full *generations[K, time.Time]
+	full *expiring.Map[K, time.Time]
 }
 
 func newRateLimiter[K comparable](clock clock.PassiveClock, burst int, interval time.Duration) *rateLimiter[K] {
-	full := newGenerations[K, time.Time](time.Duration(burst+1)*interval, clock.Now())
+	full := expiring.New[K, time.Time](time.Duration(burst+1)*interval, clock.Now())
 	return &rateLimiter[K]{clock: clock, burst: burst, interval: interval, full: full}
 }
 
@@ -35,18 +37,18 @@ func (l *rateLimiter[K]) take(key K) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	l.full.rotate(now)
+	l.full.Rotate(now)
 	wait := min(l.delayLocked(key, now), l.interval)
-	full, _ := l.full.get(key)
+	full, _ := l.full.Get(key)
 	if full.Before(now) {
 		full = now
 	}
-	l.full.put(key, now.Add(min(full.Sub(now), time.Duration(l.burst)*l.interval)+l.interval))
+	l.full.Put(key, now.Add(min(full.Sub(now), time.Duration(l.burst)*l.interval)+l.interval))
 	return wait
 }
 
 func (l *rateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
-	full, ok := l.full.get(key)
+	full, ok := l.full.Get(key)
 	if !ok || full.Before(now) {
 		return 0
 	}
@@ -56,5 +58,5 @@ func (l *rateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
 func (l *rateLimiter[K]) forget(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.full.remove(key)
+	l.full.Remove(key)
 }

@@ -61,14 +61,14 @@ func TestRateLimiterForgets(t *testing.T) {
 		clock.SetTime(clock.Now().Add(5 * time.Second))
 		l.take("b")
 	}
-	if n := l.full.len(); n != 2 { // In both generations.
+	if n := l.full.Len(); n != 2 { // In both generations.
 		t.Errorf("%d keys are known", n)
 	}
 	if wait := l.take("a"); wait != 0 {
 		t.Errorf("after a pause the first one comes after %s", wait)
 	}
 	l.forget("b")
-	if n := l.full.len(); n != 1 {
+	if n := l.full.Len(); n != 1 {
 		t.Errorf("%d keys are known once one is gone", n)
 	}
 }

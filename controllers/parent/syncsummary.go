@@ -17,9 +17,10 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
+// maxReports is how many of the parents that fail or wait are named.
+const maxReports = 3
+
 const (
-	// maxReports is how many of the parents that fail or wait are named.
-	maxReports = 3
 	// maxCauseBytes is how much is kept of the message of a parent that fails.
 	maxCauseBytes = 256
 	// maxReasonBytes is the size of the longest word that is taken for a reason.
