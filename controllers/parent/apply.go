@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -52,7 +53,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	}
 	p.reportOutdated(held)
 	failed := p.execute(ctx, p.env.Children, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
-	return joinErrors(append(p.unapplied, failed))
+	return failure.Join(append(p.unapplied, failed))
 }
 
 // rulesBySchema returns the rules for children with the current schemas of their kinds.
@@ -97,7 +98,7 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
-	return joinErrors(errs)
+	return failure.Join(errs)
 }
 
 // owner returns the controllerRef of the parent's children.
@@ -171,9 +172,9 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 // explain returns the error of a failed write with a remedy, or ErrLater if the write met a
 // newer version.
 func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
-	var held *failure
+	var held *failure.Error
 	if errors.As(outcome.Err, &held) {
-		return &failure{held.reason, held.retry, fmt.Errorf("%s: %w", outcome.Change.Key, held.err)}
+		return &failure.Error{Reason: held.Reason, Retry: held.Retry, Err: fmt.Errorf("%s: %w", outcome.Change.Key, held.Err)}
 	}
 	switch f := apply.Classify(outcome.Err); f {
 	case apply.FailureNone:
@@ -190,7 +191,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		}
 		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
 	default:
-		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: p.withFieldRemedy(outcome)}
+		return &failure.Error{Reason: variant.ReasonApplyFailed, Retry: failure.RetryOfWrite(f), Err: p.withFieldRemedy(outcome)}
 	}
 }
 
@@ -209,7 +210,7 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if passes {
 		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
 	}
-	return &failure{reason: variant.ReasonAlreadyOwned, retry: controller.AlreadyExists, err: fmt.Errorf("%s %s", change.Key, why)}
+	return &failure.Error{Reason: variant.ReasonAlreadyOwned, Retry: controller.AlreadyExists, Err: fmt.Errorf("%s %s", change.Key, why)}
 }
 
 // blockingObject returns why an existing object is not a child of the parent, and whether that

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -112,7 +113,7 @@ func fieldConflictError(outcome apply.Outcome) error {
 		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, fielddiff.PublicPath(outcome.Change.Key.Kind, c.Field)))
 	}
 	held = slices.Compact(held)
-	return &failure{reason: variant.ReasonFieldConflict, retry: controller.FieldConflict, err: fmt.Errorf(
+	return &failure.Error{Reason: variant.ReasonFieldConflict, Retry: controller.FieldConflict, Err: fmt.Errorf(
 		"%s is left as it is: %s: let go of the fields there, leave them out in the hook, or set forceConflicts: true",
 		outcome.Change.Key, strings.Join(held, ", "))}
 }

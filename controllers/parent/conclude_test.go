@@ -8,6 +8,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -125,7 +126,7 @@ func TestConcludeOfFailedPass(t *testing.T) {
 			if tc.problem != nil {
 				desired.Problems = []error{tc.problem}
 			}
-			result, err := p.conclude(desired, joinErrors(append(desired.Problems, tc.err)))
+			result, err := p.conclude(desired, failure.Join(append(desired.Problems, tc.err)))
 			if err == nil || result.RequeueAfter != tc.want {
 				t.Errorf("%s\nthe next pass is after %s (%v), want %s", tc.reason, result.RequeueAfter, err, tc.want)
 			}

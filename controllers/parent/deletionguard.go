@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -56,7 +57,7 @@ func (r *shared) guardDeletion(
 	if err == nil {
 		return nil
 	}
-	return &failure{reason: variant.ReasonEditHeld, retry: controller.FieldConflict, err: err}
+	return &failure.Error{Reason: variant.ReasonEditHeld, Retry: controller.FieldConflict, Err: err}
 }
 
 // guardRelease returns why the finalizer of a parent that is being deleted must stay, although the definition has no finalize hook any more,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -19,9 +20,9 @@ import (
 // within a minute, or for a host that is busy.
 func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, err error) {
 	switch {
-	case errors.Is(err, controller.ErrLater) && (isBusy(err) || !r.states.isPostponed(key, parent.GetUID())):
+	case errors.Is(err, controller.ErrLater) && (failure.IsBusy(err) || !r.states.isPostponed(key, parent.GetUID())):
 	case err != nil:
-		identity := identityOf(causeOf(err).place, err.Error())
+		identity := failure.IdentityOf(failure.CauseOf(err).Place, err.Error())
 		r.warn(key, parent, problem{reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identity, failure: true})
 	default:
 		r.reportSynced(parent, r.problems.noteSynced(key, parent.GetUID()))
@@ -58,10 +59,6 @@ func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, fou
 	}
 	r.env.Metrics.countEvent(r.config.Definition, found.reason, outcome)
 }
-
-// identityOf returns what makes a failure what it is: its message without numbers, and its place in a script, as another line is another
-// failure.
-func identityOf(place, message string) string { return place + " " + controller.Signature(message) }
 
 // mayEmit reports whether a budget has room for an event, and counts what becomes of it.
 func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) bool {

@@ -3,11 +3,13 @@ package parent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -94,4 +96,14 @@ func withoutFinalizer(finalizers []string, name string) []string {
 		}
 	}
 	return kept
+}
+
+// withoutFinalizerAnyway returns the error of a refused write of the parent with the news that the finalizer goes all the same.
+func withoutFinalizerAnyway(err error) error {
+	const text = "%w: the object is finalized, and is let go all the same: mend the answer of the finalize hook if that should be stored"
+	var f *failure.Error
+	if !errors.As(err, &f) {
+		return fmt.Errorf(text, err)
+	}
+	return &failure.Error{Reason: f.Reason, Retry: f.Retry, Err: fmt.Errorf(text, f.Err)}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -92,7 +93,7 @@ func (h *heldAnswers) add(index int, a heldAnswer) {
 	if index >= h.end {
 		return
 	}
-	if h.answers[index] = a; isBusy(a.Err) {
+	if h.answers[index] = a; failure.IsBusy(a.Err) {
 		h.busy = a.Err
 	}
 	h.size += a.memory()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -173,7 +174,7 @@ func TestCallsOfBusyHost(t *testing.T) {
 	}
 	v.answered = func(answers []variant.Answer) {
 		for i, answer := range answers {
-			if !isBusy(answer.Err) || answer.Call.Subject != strconv.Itoa(i) {
+			if !failure.IsBusy(answer.Err) || answer.Call.Subject != strconv.Itoa(i) {
 				t.Fatalf("call %d: %v of %q, want that the host is busy", i, answer.Err, answer.Call.Subject)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply/readiness"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/printable"
@@ -109,7 +110,7 @@ func (p *pass) noteSync(retry controller.Retry, err error) {
 	if !p.lastSyncs.noted.Load() {
 		return
 	}
-	if isBusy(err) {
+	if failure.IsBusy(err) {
 		p.lastSyncs.setBusy(p.env.Clock.Now())
 		return
 	}
@@ -118,7 +119,7 @@ func (p *pass) noteSync(retry controller.Retry, err error) {
 	case err != nil && failsForGood(retry, err):
 		now.Result, now.Message = ResultFailed, engines.Truncate(printable.Line(err.Error()), maxSyncMessage)
 	case err != nil:
-		now.Result, now.Message = ResultMoving, shortLine(err.Error())
+		now.Result, now.Message = ResultMoving, failure.ShortLine(err.Error())
 	case p.wroteChildren:
 		now.Result, now.Message = ResultMoving, "its children have just been written"
 	default:
@@ -152,7 +153,7 @@ func (p *pass) childrenState(rolling string) (SyncResult, string) {
 		return ResultUnready, rolling
 	}
 	if waits := p.waits.of(p.key); len(waits) > 0 {
-		return ResultUnready, shortLine(waits[0].String())
+		return ResultUnready, failure.ShortLine(waits[0].String())
 	}
 	for _, child := range p.observed.Children {
 		if status := readiness.Of(child); status.State != readiness.Ready {

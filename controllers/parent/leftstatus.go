@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -88,7 +89,7 @@ func (p *pass) callAgain(ctx context.Context, err error) (controller.Result, err
 		if !errors.Is(failed, controller.ErrLater) {
 			p.leftStatuses.forget(p.key)
 		}
-		return p.retry(joinErrors([]error{err, failed}), false)
+		return p.retry(failure.Join([]error{err, failed}), false)
 	}
 	return controller.Result{RequeueAfter: time.Millisecond, Unfinished: true}, nil
 }
@@ -109,7 +110,7 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 	}
 	updated, failed := p.status.Write(ctx, p.source.Resource, p.parent, status)
 	if failed != nil { // The pass is retried, and with it this.
-		return joinErrors([]error{err, failed})
+		return failure.Join([]error{err, failed})
 	}
 	p.leftStatuses.forget(p.key)
 	if updated != nil {

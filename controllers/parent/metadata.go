@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -22,7 +23,7 @@ import (
 // being deleted is gone. If the API server refuses the labels or annotations, the finalizer is removed without them.
 func (p *pass) writeMetadata(ctx context.Context, desired variant.Desired) error {
 	err := p.mergeDesired(ctx, desired)
-	if !isRefused(err) || !p.removesFinalizer(p.parent, desired) || len(desired.Labels)+len(desired.Annotations) == 0 {
+	if !failure.IsRefused(err) || !p.removesFinalizer(p.parent, desired) || len(desired.Labels)+len(desired.Annotations) == 0 {
 		return err
 	}
 	return errors.Join(withoutFinalizerAnyway(err), p.mergeDesired(ctx, variant.Desired{Finalized: true}))
@@ -120,7 +121,7 @@ func (r *shared) mergeMetadata(
 	case apierrors.IsConflict(err):
 		return nil, fmt.Errorf("metadata: %w: %w", controller.ErrLater, err)
 	case err != nil:
-		return nil, applyFailed("metadata", err)
+		return nil, failure.ApplyFailed("metadata", err)
 	}
 	updated.SetManagedFields(nil)
 	r.pendingWrites.noteWritten(parent.GetUID(), updated, false)

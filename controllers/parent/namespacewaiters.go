@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -152,7 +153,7 @@ func (p *pass) namespaceMissing(child apply.Key, err error) error {
 	}
 	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another",
 		err, child.Namespace)
-	return &failure{reason: variant.ReasonApplyFailed, retry: controller.NamespaceMissing, err: err}
+	return &failure.Error{Reason: variant.ReasonApplyFailed, Retry: controller.NamespaceMissing, Err: err}
 }
 
 // awaitNamespaces has the parent synced when a namespace comes that it waits for.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -134,7 +135,7 @@ func (r *shared) syncContents(ctx context.Context, parent *unstructured.Unstruct
 		})
 	}
 	_ = group.Wait() // Each error is in errs.
-	return 0, joinErrors(errs)
+	return 0, failure.Join(errs)
 }
 
 // readContent reads an object whose content is unknown from the API server.

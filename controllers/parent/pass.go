@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -113,7 +113,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	p.reportFinalized(desired.Finalized)
 	p.noteWaits(desired.Waits())
 	p.emitEvents(desired, applied == nil && (written == nil || errors.Is(written, controller.ErrLater)))
-	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))
+	return p.conclude(desired, failure.Join(append(desired.Problems, applied, written)))
 }
 
 // gatherExpired is how long expired answers are gathered, so that the many inputs of a map, each with a
@@ -146,10 +146,10 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 // for delays no other part of the parent, and what expires often does not make it much shorter.
 func (p *pass) concludeFailed(result controller.Result, desired variant.Desired, err error) controller.Result {
 	failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
-	result.Retry = retryOf(failed, !p.nondeterministic.Load())
-	switch asked := retryAfter(failed); {
+	result.Retry = failure.RetryOf(failed, !p.nondeterministic.Load())
+	switch asked := failure.RetryAfter(failed); {
 	case asked > 0:
-		result.RequeueAfter = max(variant.Earlier(result.RequeueAfter, asked), minRetryAfter)
+		result.RequeueAfter = max(variant.Earlier(result.RequeueAfter, asked), failure.MinRetryAfter)
 	case errors.Is(err, controller.ErrLater):
 		result.RequeueAfter = 0 // The backoff of what passes soon is short.
 	}
@@ -196,7 +196,7 @@ func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied
 	if errors.Is(status, controller.ErrLater) {
 		return status // The version is out of date: another write would conflict too.
 	}
-	desired.Finalized = desired.Finalized && applied && (status == nil || isRefused(status)) && len(desired.Problems) == 0
+	desired.Finalized = desired.Finalized && applied && (status == nil || failure.IsRefused(status)) && len(desired.Problems) == 0
 	held := p.guardFinalizer(ctx, desired)
 	desired.Finalized = desired.Finalized && held == nil
 	if status != nil && p.removesFinalizer(p.parent, desired) {
@@ -256,50 +256,11 @@ func (p *pass) setParent(updated *unstructured.Unstructured) {
 	p.parent, p.wrote = updated, true
 }
 
-// joinErrors returns one error for several. It is ErrLater only if all of them are.
-func joinErrors(errs []error) error {
-	var lasting []error
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, controller.ErrLater) {
-			lasting = append(lasting, err)
-		}
-	}
-	if len(lasting) > maxErrors {
-		lasting = append(lasting[:maxErrors:maxErrors], moreErrors(len(lasting)-maxErrors))
-	}
-	if len(lasting) > 0 {
-		return errors.Join(lasting...)
-	}
-	return errors.Join(errs...)
-}
-
-// maxErrors is how many errors of one pass are reported.
-const maxErrors = 5
-
 // retry returns the result of a pass that failed with err before it wrote anything.
 func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
-	after := retryAfter(err)
+	after := failure.RetryAfter(err)
 	if after > 0 { // No resync is delayed.
-		after = max(variant.Earlier(after, p.resyncAfter(variant.Desired{})), minRetryAfter)
+		after = max(variant.Earlier(after, p.resyncAfter(variant.Desired{})), failure.MinRetryAfter)
 	}
-	return controller.Result{RequeueAfter: after, Retry: retryOf(err, repeatable)}, err
-}
-
-// minRetryAfter and maxRetryAfter bound the delay that a failed server or script asked for. Scripts
-// run in workers, whose word is not trusted: less would be a hot loop without backoff, and more a
-// parent that is given up.
-const (
-	minRetryAfter = time.Second
-	maxRetryAfter = 15 * time.Minute
-)
-
-// retryAfter returns the shortest delay that a failed hook asked for, within the bounds, or zero.
-func retryAfter(err error) (after time.Duration) {
-	eachError(err, func(err error) {
-		var e *engines.Error
-		if errors.As(err, &e) && e.RetryAfter > 0 {
-			after = variant.Earlier(after, min(max(e.RetryAfter, minRetryAfter), maxRetryAfter))
-		}
-	})
-	return after
+	return controller.Result{RequeueAfter: after, Retry: failure.RetryOf(err, repeatable)}, err
 }

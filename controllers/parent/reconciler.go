@@ -22,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -281,7 +282,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if err == nil {
 		updated, err = r.syncFinalizer(ctx, parent, source)
 	}
-	result, ended := controller.Result{Retry: retryOf(err, false)}, outcome{}
+	result, ended := controller.Result{Retry: failure.RetryOf(err, false)}, outcome{}
 	if err == nil {
 		parent, err = updated, ctx.Err() // Begin nothing after the finalizer.
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -92,9 +93,9 @@ func (r *relatedIndex) forbidden(resource schema.GroupVersionResource) error {
 	if cache == nil || !apierrors.IsForbidden(cache.Err()) {
 		return nil
 	}
-	return &failure{
-		reason: variant.ReasonResourceUnreadable, retry: controller.Invalid,
-		err: fmt.Errorf("related %s, which the customize hook asks for: %w", resource.Resource, cache.Err()),
+	return &failure.Error{
+		Reason: variant.ReasonResourceUnreadable, Retry: controller.Invalid,
+		Err: fmt.Errorf("related %s, which the customize hook asks for: %w", resource.Resource, cache.Err()),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -156,7 +157,7 @@ func (f Finalizers) removeFromPage(
 		})
 	}
 	_ = group.Wait() // Each error is in errs.
-	return int(done.Load()), joinErrors(errs)
+	return int(done.Load()), failure.Join(errs)
 }
 
 // removeFrom removes finalizers from one object. It retries conflicts.

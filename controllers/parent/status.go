@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -92,7 +93,7 @@ func (s *StatusWriter) Write(
 		// return the same error.
 		return nil, fmt.Errorf("status: %w: %w", controller.ErrLater, err)
 	case err != nil:
-		return nil, applyFailed("status", err)
+		return nil, failure.ApplyFailed("status", err)
 	}
 	s.remember(ctx, resource, nameOf(object), desired, comparedStatus(resource, updated, desired), changes)
 	return updated, nil

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -69,7 +69,7 @@ type syncState struct {
 	uid   types.UID
 	state SyncState
 	// cause is why the parent fails or waits. Parents with the same text share it.
-	cause     unique.Handle[cause]
+	cause     unique.Handle[failure.Cause]
 	signature uint64 // of the cause
 	since     time.Time
 	// postponedAt is when the first of the latest syncs ended that all ended with ErrLater, or zero, and busy whether for a host that is busy.
@@ -179,41 +179,36 @@ func (s *syncStates) done(key controller.Key) (swept bool) {
 
 // advance changes the state to that after a pass. It keeps since when the parent fails if it fails in the same way.
 func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
-	state, why, text := Synced, cause{}, ""
+	state, why, text := Synced, failure.Cause{}, ""
 	switch {
 	case o.err != nil && errors.Is(o.err, controller.ErrLater):
-		if busy := isBusy(o.err); s.postponedAt.IsZero() || s.busy != busy {
+		if busy := failure.IsBusy(o.err); s.postponedAt.IsZero() || s.busy != busy {
 			s.postponedAt, s.busy = now, busy
 		}
 		if s.state == Failing || now.Sub(s.postponedAt) < longPostponed {
 			return
 		}
-		state, text, why = Failing, o.err.Error(), causeOf(o.err)
+		state, text, why = Failing, o.err.Error(), failure.CauseOf(o.err)
 		if s.busy {
 			state = Waiting
 		}
 	case o.err != nil:
 		s.postponedAt = time.Time{}
-		state, text, why = Failing, o.err.Error(), causeOf(o.err)
+		state, text, why = Failing, o.err.Error(), failure.CauseOf(o.err)
 	case len(o.waits) > 0:
 		s.postponedAt = time.Time{}
-		state, text, why = Waiting, o.waits[0].String(), causeOfWait(o.waits[0])
+		state, text, why = Waiting, o.waits[0].String(), failure.CauseOfWait(o.waits[0])
 	default:
 		s.postponedAt = time.Time{}
 	}
 	signature := uint64(0)
 	if text != "" {
-		signature = maphash.String(seed, identityOf(why.place, text))
+		signature = maphash.String(seed, failure.IdentityOf(why.Place, text))
 	}
 	if state != s.state || signature != s.signature {
 		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)
 	}
 	s.counts = s.countsAfter(o)
-}
-
-// isBusy reports whether a sync ended early because the host is busy, which is no failure of the parent however long it lasts.
-func isBusy(err error) bool {
-	return errors.Is(err, controller.ErrLater) && errors.Is(err, engines.ErrNoWorker)
 }
 
 // countsAfter returns what the parent adds to the sums.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -165,7 +166,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("of one way, the oldest (-want +got):\n%s", diff)
 	}
 	fail("input", fmt.Errorf("input /Secret/x/a: %w", thrown(9, "other")))
-	fail("refused", &failure{reason: variant.ReasonApplyFailed, err: errors.New("Pod x/y: forbidden\nby whom")})
+	fail("refused", &failure.Error{Reason: variant.ReasonApplyFailed, Err: errors.New("Pod x/y: forbidden\nby whom")})
 	fail("parent", errors.New("spec.selector: is required"))
 	got = s.summary(1000)
 	if diff := cmp.Diff([]string{"many-99", "input", "parent"}, name(got.Failures)); diff != "" || got.Ways != 4 {
@@ -177,32 +178,6 @@ func TestReports(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Failures[1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestCauseOf(t *testing.T) {
-	for name, c := range map[string]struct {
-		reason string
-		err    error
-		want   cause
-	}{
-		"script":  {"the place is that of the script", thrown(3, "boom"), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: boom", "sync.js:3:7"}},
-		"webhook": {"a webhook has none", variant.HookError("sync", &engines.Error{Kind: engines.Timeout, Message: "late"}), cause{"HookTimedOut", "HookTimedOut: sync hook: late", ""}},
-		"write":   {"a write has its own reason", &failure{reason: "FieldConflict", err: errors.New("no")}, cause{"FieldConflict", "FieldConflict: no", ""}},
-		"text":    {"a reason may be in the text", variant.Lasting(errors.New("input a: MarkMissing: Pod x/y")), cause{"MarkMissing", "input a: MarkMissing: Pod x/y", ""}},
-		"none":    {"or nowhere", errors.New("Pod: spec.selector: is required"), cause{"SyncError", "Pod: spec.selector: is required", ""}},
-		"place":   {"a word of the text is none if the API server would refuse it", errors.New("ÜberFall: no"), cause{"SyncError", "ÜberFall: no", ""}},
-		"long":    {"nor is one without end", errors.New(strings.Repeat("Aa", 40) + ": no"), cause{"SyncError", strings.Repeat("Aa", 40) + ": no", ""}},
-		"several": {"of several the first counts", errors.Join(thrown(3, "boom"), errors.New("other")), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: boom other", "sync.js:3:7"}},
-		"later":   {"what is always postponed has no words of the queue", fmt.Errorf("%w: conflict", controller.ErrLater), cause{"SyncError", "conflict", ""}},
-		"control": {"a terminal does not obey it", thrown(3, "\x1b[31mred"), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: \ufffd[31mred", "sync.js:3:7"}},
-	} {
-		if got := causeOf(c.err); got != c.want {
-			t.Errorf("%s: %s: %+v, want %+v", name, c.reason, got, c.want)
-		}
-	}
-	if long := causeOf(thrown(3, string(make([]byte, 10_000)))); len(long.message) > 4*maxCauseBytes {
-		t.Errorf("%d bytes are kept of a message", len(long.message))
 	}
 }
 

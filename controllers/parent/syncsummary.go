@@ -2,30 +2,18 @@ package parent
 
 import (
 	"cmp"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
-	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // maxReports is how many of the parents that fail or wait are named.
 const maxReports = 3
-
-const (
-	// maxCauseBytes is how much is kept of the message of a parent that fails.
-	maxCauseBytes = 256
-	// maxReasonBytes is the size of the longest word that is taken for a reason.
-	maxReasonBytes = 64
-)
 
 // Summary is how the parents of a definition are.
 type Summary struct {
@@ -172,58 +160,7 @@ func (s *syncStates) reports(state SyncState) (reports []Report, ways int) {
 	}
 	for _, c := range chosen {
 		why := c.known.cause.Value()
-		reports = append(reports, Report{c.key, why.reason, why.message, why.place, c.known.since})
+		reports = append(reports, Report{c.key, why.Reason, why.Message, why.Place, c.known.since})
 	}
 	return reports, len(firsts)
-}
-
-// cause is why a parent fails or waits.
-type cause struct{ reason, message, place string }
-
-// causeOf returns the cause of a failed pass: that of the first of its errors, with the message of all.
-func causeOf(err error) cause {
-	text := strings.TrimPrefix(err.Error(), controller.ErrLater.Error()+": ")
-	why := cause{reason: reasonIn(text)}
-	var known *failure
-	var hook *engines.Error
-	switch {
-	case errors.As(err, &hook):
-		why.reason, why.place = hook.Kind.Reason(), hook.Location.String()
-	case errors.As(err, &known):
-		why.reason = known.reason
-	}
-	why.message = shortLine(text)
-	return why
-}
-
-func causeOfWait(wait variant.Wait) cause {
-	return cause{reason: wait.Reason, message: shortLine(wait.String())}
-}
-
-// shortLine returns the beginning of a text as one line.
-func shortLine(text string) string { return engines.Truncate(printable.Line(text), maxCauseBytes) }
-
-// reasonIn returns the reason that a message begins with, maybe after the input that it is about, or SyncError.
-func reasonIn(text string) string {
-	for _, part := range strings.SplitN(text, ": ", 3) {
-		if isReason(part) {
-			return part
-		}
-	}
-	return variant.ReasonSyncError
-}
-
-// isReason reports whether a text is a word of several in CamelCase, as the API server accepts it for the reason of a condition.
-func isReason(text string) bool {
-	upper := 0
-	for i, r := range text {
-		isUpper := 'A' <= r && r <= 'Z'
-		switch {
-		case i == 0 && !isUpper, i == maxReasonBytes, !isUpper && (r < 'a' || r > 'z'):
-			return false
-		case isUpper:
-			upper++
-		}
-	}
-	return upper > 1
 }

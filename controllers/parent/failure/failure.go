@@ -1,9 +1,12 @@
-package parent
+// Package failure has the errors of passes: with which reason they are reported, and how the pass
+// is retried.
+package failure
 
 import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -13,20 +16,20 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// failure is an error with a reason, with which its message begins, and a kind of retry.
-type failure struct {
-	reason string
-	retry  controller.Retry
-	err    error
+// Error is an error with a reason, with which its message begins, and a kind of retry.
+type Error struct {
+	Reason string
+	Retry  controller.Retry
+	Err    error
 }
 
 // Error returns "Reason: message".
-func (f *failure) Error() string {
-	return f.reason + ": " + f.err.Error()
+func (f *Error) Error() string {
+	return f.Reason + ": " + f.Err.Error()
 }
 
 // Unwrap returns the error without the reason.
-func (f *failure) Unwrap() error { return f.err }
+func (f *Error) Unwrap() error { return f.Err }
 
 // moreErrors is the number of errors of a pass that are not reported one by one.
 type moreErrors int
@@ -34,27 +37,17 @@ type moreErrors int
 // Error returns how many there are.
 func (n moreErrors) Error() string { return fmt.Sprintf("and %d more", int(n)) }
 
-// applyFailed returns the failure of a write of the parent's own metadata or status.
-func applyFailed(what string, err error) error {
-	return &failure{reason: variant.ReasonApplyFailed, retry: retryOfOne(err, false), err: fmt.Errorf("%s: %w", what, err)}
+// ApplyFailed returns the failure of a write of the parent's own metadata or status.
+func ApplyFailed(what string, err error) error {
+	return &Error{Reason: variant.ReasonApplyFailed, Retry: retryOfOne(err, false), Err: fmt.Errorf("%s: %w", what, err)}
 }
 
-// isRefused reports whether the API server will not have a write and, unless something changes, never will.
-func isRefused(err error) bool { return err != nil && apply.Classify(err) == apply.FailureInvalid }
+// IsRefused reports whether the API server will not have a write and, unless something changes, never will.
+func IsRefused(err error) bool { return err != nil && apply.Classify(err) == apply.FailureInvalid }
 
-// withoutFinalizerAnyway returns the error of a refused write of the parent with the news that the finalizer goes all the same.
-func withoutFinalizerAnyway(err error) error {
-	const text = "%w: the object is finalized, and is let go all the same: mend the answer of the finalize hook if that should be stored"
-	var f *failure
-	if !errors.As(err, &f) {
-		return fmt.Errorf(text, err)
-	}
-	return &failure{reason: f.reason, retry: f.retry, err: fmt.Errorf(text, f.err)}
-}
-
-// retryOf returns how to retry a pass that failed with err. Of several errors the one with the
+// RetryOf returns how to retry a pass that failed with err. Of several errors the one with the
 // shortest delay decides. repeatable reports whether scripts depended only on their requests.
-func retryOf(err error, repeatable bool) controller.Retry {
+func RetryOf(err error, repeatable bool) controller.Retry {
 	retry, known := controller.Unknown, false
 	eachError(err, func(err error) {
 		one := retryOfOne(err, repeatable)
@@ -81,13 +74,13 @@ func eachError(err error, f func(error)) {
 	}
 }
 
-// retryOfOne is retryOf for a single error.
+// retryOfOne is RetryOf for a single error.
 func retryOfOne(err error, repeatable bool) controller.Retry {
-	var known *failure
+	var known *Error
 	var hook *engines.Error
 	switch {
 	case errors.As(err, &known):
-		return known.retry
+		return known.Retry
 	case variant.IsLasting(err):
 		return controller.Deterministic
 	case errors.As(err, &hook):
@@ -95,7 +88,7 @@ func retryOfOne(err error, repeatable bool) controller.Retry {
 	case errors.Is(err, controller.ErrLater):
 		return controller.Waiting
 	case isAPIError(err):
-		return retryOfWrite(apply.Classify(err))
+		return RetryOfWrite(apply.Classify(err))
 	default:
 		return controller.Unknown
 	}
@@ -134,8 +127,8 @@ func retryOfHook(err *engines.Error, repeatable bool) controller.Retry {
 	}
 }
 
-// retryOfWrite returns how to retry a failed write.
-func retryOfWrite(f apply.Failure) controller.Retry {
+// RetryOfWrite returns how to retry a failed write.
+func RetryOfWrite(f apply.Failure) controller.Retry {
 	switch f {
 	case apply.FailureConflict:
 		return controller.Conflict
@@ -150,4 +143,48 @@ func retryOfWrite(f apply.Failure) controller.Retry {
 	default:
 		return controller.Unavailable
 	}
+}
+
+// Join returns one error for several. It is ErrLater only if all of them are.
+func Join(errs []error) error {
+	var lasting []error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, controller.ErrLater) {
+			lasting = append(lasting, err)
+		}
+	}
+	if len(lasting) > maxErrors {
+		lasting = append(lasting[:maxErrors:maxErrors], moreErrors(len(lasting)-maxErrors))
+	}
+	if len(lasting) > 0 {
+		return errors.Join(lasting...)
+	}
+	return errors.Join(errs...)
+}
+
+// maxErrors is how many errors of one pass are reported.
+const maxErrors = 5
+
+// MinRetryAfter and maxRetryAfter bound the delay that a failed server or script asked for. Scripts
+// run in workers, whose word is not trusted: less would be a hot loop without backoff, and more a
+// parent that is given up.
+const (
+	MinRetryAfter = time.Second
+	maxRetryAfter = 15 * time.Minute
+)
+
+// RetryAfter returns the shortest delay that a failed hook asked for, within the bounds, or zero.
+func RetryAfter(err error) (after time.Duration) {
+	eachError(err, func(err error) {
+		var e *engines.Error
+		if errors.As(err, &e) && e.RetryAfter > 0 {
+			after = variant.Earlier(after, min(max(e.RetryAfter, MinRetryAfter), maxRetryAfter))
+		}
+	})
+	return after
+}
+
+// IsBusy reports whether a sync ended early because the host is busy, which is no failure of the parent however long it lasts.
+func IsBusy(err error) bool {
+	return errors.Is(err, controller.ErrLater) && errors.Is(err, engines.ErrNoWorker)
 }

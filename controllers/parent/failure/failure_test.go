@@ -1,4 +1,4 @@
-package parent
+package failure
 
 import (
 	"context"
@@ -64,11 +64,11 @@ func TestRetryOf(t *testing.T) {
 			"the server is slow", &url.Error{Op: "Put", URL: "https://x", Err: context.DeadlineExceeded}, true, controller.Unavailable,
 		},
 		"FieldConflict": {
-			"the failure has its own retry", &failure{retry: controller.FieldConflict, err: boom}, true, controller.FieldConflict,
+			"the failure has its own retry", &Error{Retry: controller.FieldConflict, Err: boom}, true, controller.FieldConflict,
 		},
 		"Several": {
 			"the shortest delay counts",
-			errors.Join(invalid, errors.Join(boom, &failure{retry: controller.NamespaceMissing, err: boom})), true, controller.Invalid,
+			errors.Join(invalid, errors.Join(boom, &Error{Retry: controller.NamespaceMissing, Err: boom})), true, controller.Invalid,
 		},
 		"MoreErrors": {
 			"a count is no failure", errors.Join(hook(engines.Error{Location: at}), moreErrors(7)), true, controller.Deterministic,
@@ -76,7 +76,7 @@ func TestRetryOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := retryOf(tc.err, tc.repeatable); got != tc.want {
+			if got := RetryOf(tc.err, tc.repeatable); got != tc.want {
 				t.Errorf("%s: retry %d, want %d", tc.reason, got, tc.want)
 			}
 		})
@@ -85,7 +85,7 @@ func TestRetryOf(t *testing.T) {
 
 func TestFailureMessage(t *testing.T) {
 	boom := errors.New("boom")
-	failed := &failure{reason: variant.ReasonApplyFailed, err: boom}
+	failed := &Error{Reason: variant.ReasonApplyFailed, Err: boom}
 	if got := failed.Error(); got != "ApplyFailed: boom" || !errors.Is(failed, boom) {
 		t.Errorf("got %q", got)
 	}
@@ -96,10 +96,10 @@ func TestRetryAfter(t *testing.T) {
 		return variant.HookError("map", &engines.Error{Message: "busy", RetryAfter: time.Duration(seconds) * time.Second})
 	}
 	err := errors.Join(errors.New("boom"), fmt.Errorf("input a: %w", after(9)), fmt.Errorf("input b: %w", after(5)))
-	if got := retryAfter(err); got != 5*time.Second {
+	if got := RetryAfter(err); got != 5*time.Second {
 		t.Errorf("got %s, want the shortest delay", got)
 	}
-	if got := retryAfter(errors.New("boom")); got != 0 {
+	if got := RetryAfter(errors.New("boom")); got != 0 {
 		t.Errorf("got %s, want none", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestRetryAfterBounds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := variant.HookError("sync", &engines.Error{Message: "busy", RetryAfter: tc.asked})
-			if got := retryAfter(err); got != tc.want || errors.Is(err, controller.ErrLater) != tc.later {
+			if got := RetryAfter(err); got != tc.want || errors.Is(err, controller.ErrLater) != tc.later {
 				t.Errorf("%s: got %s (%v), want %s", tc.reason, got, err, tc.want)
 			}
 		})
