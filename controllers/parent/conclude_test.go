@@ -9,6 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -36,7 +37,7 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
 				detector: newFightDetector(clock),
 			}
-			p.key, p.parent = key, object("p")
+			p.key, p.parent = key, parenttest.Object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,7 @@ func TestConcludeGathersExpiries(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{
 		-time.Second: 100 * time.Millisecond, time.Microsecond: 100 * time.Millisecond, time.Minute: time.Minute,
 	} {
-		p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
+		p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
 			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
 			detector: newFightDetector(clock),
 		}}
@@ -68,12 +69,12 @@ func TestConcludeGathersExpiries(t *testing.T) {
 func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
-	p := &pass{key: key, parent: object("p"), shared: &shared{
+	p := &pass{key: key, parent: parenttest.Object("p"), shared: &shared{
 		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		detector: newFightDetector(clock),
 	}}
 	defer p.pendingWrites.close()
-	p.pendingWrites.noteWritten(p.parent.GetUID(), object("c"), true)
+	p.pendingWrites.noteWritten(p.parent.GetUID(), parenttest.Object("c"), true)
 	result, err := p.conclude(variant.Desired{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestConcludeOfFailedPass(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
-			p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), shortestBackoff: tc.backoff, shared: &shared{
+			p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), shortestBackoff: tc.backoff, shared: &shared{
 				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
 				detector: newFightDetector(clock),
 			}}
@@ -147,7 +148,7 @@ func TestFailedCallDelaysNoResync(t *testing.T) {
 		"NotAsked":   {time.Minute, 0, errors.New("boom")},
 		"RareResync": {time.Hour, 15 * time.Minute, asked},
 	} {
-		p := &pass{parent: object("p"), shared: &shared{config: Config{ResyncPeriod: tc.period}}}
+		p := &pass{parent: parenttest.Object("p"), shared: &shared{config: Config{ResyncPeriod: tc.period}}}
 		p.parent.SetUID("")
 		if result, err := p.retry(tc.err, true); err == nil || result.RequeueAfter != tc.want {
 			t.Errorf("%s: the next pass is after %s (%v), want %s", name, result.RequeueAfter, err, tc.want)

@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 )
 
 // childChange returns a change of a child, which is named by its kind, its resource, its namespace and its name.
@@ -61,7 +62,7 @@ func TestDescribeChildren(t *testing.T) {
 // TestChildEvents checks that a pass has one event for each verb, whatever it writes, and none if nobody wants them.
 func TestChildEvents(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
-	p := &pass{parent: parentOf("1", 0), shared: &shared{
+	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
 		problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}), env: Environment{ChildEvents: recorder},
 	}}
 	for i, action := range []apply.Action{apply.ActionDelete, apply.ActionCreate, apply.ActionUpdate, apply.ActionRecreate, apply.ActionCreate} {

@@ -7,23 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
-
-// parentOf returns a parent that was created some seconds after the beginning of time.
-func parentOf(uid string, created int64) *unstructured.Unstructured {
-	parent := &unstructured.Unstructured{Object: map[string]any{}}
-	parent.SetUID(types.UID(uid))
-	parent.SetCreationTimestamp(metav1.Unix(created, 0))
-	return parent
-}
 
 // asked returns events with the words of a text as messages.
 func asked(e *hookEvents, words string) (events []askedEvent) {
@@ -96,7 +86,7 @@ func TestHookEvents(t *testing.T) {
 			}
 			e := newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{QPS: 1, Burst: 5}, resumedAt)
 			for i, a := range tc.answers {
-				c := e.choose(controller.Key{Name: "a"}, parentOf("1", tc.created), asked(e, a.words), 0, a.wrote)
+				c := e.choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", tc.created), asked(e, a.words), 0, a.wrote)
 				if got := strings.TrimSpace(c.describe()); got != a.want {
 					t.Errorf("%s\nanswer %d, %q: %q, want %q", tc.reason, i+1, a.words, got, a.want)
 				}
@@ -116,7 +106,7 @@ func TestEventFlood(t *testing.T) {
 			clock.SetTime(clock.Now().Add(10 * time.Second))
 			for i := range parents {
 				words := fmt.Sprintf("%d %d-and %d-more", second, second, second)
-				c := e.choose(controller.Key{Name: fmt.Sprint(i)}, parentOf(fmt.Sprint(i), 0), asked(e, words), 5, true)
+				c := e.choose(controller.Key{Name: fmt.Sprint(i)}, parenttest.ParentOf(fmt.Sprint(i), 0), asked(e, words), 5, true)
 				if emitted += len(c.emit); c.tellDropped {
 					told++
 				}
@@ -132,7 +122,7 @@ func TestEventFlood(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Hour))
 	emitted = 0
 	for i := range 1000 {
-		emitted += len(e.choose(controller.Key{Name: fmt.Sprint("new", i)}, parentOf("new", 0), asked(e, "a"), 0, true).emit)
+		emitted += len(e.choose(controller.Key{Name: fmt.Sprint("new", i)}, parenttest.ParentOf("new", 0), asked(e, "a"), 0, true).emit)
 	}
 	if emitted != definitionEvents.Burst {
 		t.Errorf("about 1000 parents %d events are emitted at once, want %d", emitted, definitionEvents.Burst)
@@ -143,9 +133,9 @@ func TestEventFlood(t *testing.T) {
 func TestHookEventsForget(t *testing.T) {
 	e := newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Unix(10, 0))
 	key := controller.Key{Name: "a"}
-	e.choose(controller.Key{Name: "quiet"}, parentOf("2", 11), nil, 0, true)
-	e.choose(key, parentOf("1", 0), asked(e, "a"), 0, true)
-	if got := e.choose(key, parentOf("other", 11), asked(e, "a"), 0, false).describe(); got != "a" {
+	e.choose(controller.Key{Name: "quiet"}, parenttest.ParentOf("2", 11), nil, 0, true)
+	e.choose(key, parenttest.ParentOf("1", 0), asked(e, "a"), 0, true)
+	if got := e.choose(key, parenttest.ParentOf("other", 11), asked(e, "a"), 0, false).describe(); got != "a" {
 		t.Errorf("the first event about another parent of that name: %q", got)
 	}
 	e.forget(key)
@@ -165,7 +155,7 @@ func TestManyHookEvents(t *testing.T) {
 	}
 	begin := time.Now()
 	for pass, want := range []choice{{dropped: many - 15}, {repeated: many}} {
-		c := e.choose(controller.Key{Name: "a"}, parentOf("1", 0), events, 0, true)
+		c := e.choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", 0), events, 0, true)
 		if c.repeated != want.repeated || c.dropped != want.dropped {
 			t.Errorf("pass %d: %d repeated and %d dropped, want %d and %d", pass, c.repeated, c.dropped, want.repeated, want.dropped)
 		}
@@ -178,7 +168,7 @@ func TestManyHookEvents(t *testing.T) {
 // TestHookEventsHaveTheirOwnQueue checks which recorder an event goes to: what hooks ask for must not fill the queue of what the host tells.
 func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
 	ofHost, ofHooks := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
-	p := &pass{parent: parentOf("1", 0), shared: &shared{
+	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
 		hookEvents: newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{QPS: 1, Burst: 2}, time.Time{}),
 		env:        Environment{SyncEvents: ofHost, HookEvents: ofHooks},
 	}}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -54,7 +55,7 @@ func TestFailsForGood(t *testing.T) {
 		"refused":       {"What the scripts want is not accepted.", controller.Invalid, errBoom, true},
 		"a conflict":    {"It passes with the next version.", controller.Conflict, errBoom, false},
 		"unavailable":   {"The API server says nothing about scripts.", controller.Unavailable, errBoom, false},
-		"a busy host":   {"It says nothing about scripts.", controller.Waiting, busyHost, false},
+		"a busy host":   {"It says nothing about scripts.", controller.Waiting, parenttest.BusyHost, false},
 		"too slow":      {"The script itself takes too long.", controller.TimedOut, &engines.Error{Kind: engines.Timeout}, true},
 		"being deleted": {"An object is to go first.", controller.Waiting, controller.ErrLater, false},
 	} {
@@ -71,7 +72,7 @@ func TestSyncOfBusyHost(t *testing.T) {
 		config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}, lastSyncs: newLastSyncs(),
 	}}
 	r.NoteSyncs(true)
-	p := &pass{shared: r.shared, key: controller.Key{Name: "p"}, parent: object("p"), programs: Programs{Revision: "B"}}
+	p := &pass{shared: r.shared, key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), programs: Programs{Revision: "B"}}
 	known := LastSync{Revision: "A", Result: ResultUnready, Message: "ConfigMap x is not ready"}
 	r.lastSyncs.set(p.key, p.parent.GetUID(), known)
 	p.noteSync(controller.Waiting, controller.ErrLater)
@@ -79,7 +80,7 @@ func TestSyncOfBusyHost(t *testing.T) {
 		t.Errorf("a sync that is put off for another reason: %+v, busy at %v, %d changes", got, r.BusyAt(), changes)
 	}
 	r.lastSyncs.set(p.key, p.parent.GetUID(), known)
-	p.noteSync(controller.Waiting, busyHost)
+	p.noteSync(controller.Waiting, parenttest.BusyHost)
 	if got := r.lastSyncs.of(p.parent.GetUID()); got != known || !r.BusyAt().Equal(now) || changes != 1 {
 		t.Errorf("a busy host: %+v, busy at %v, %d changes", got, r.BusyAt(), changes)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -159,7 +160,7 @@ func TestStatusThatWasLeft(t *testing.T) {
 	boom := errors.New("boom")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	conflict := apierrors.NewConflict(thingResource(true, true).GroupResource(), "p", errors.New("newer"))
+	conflict := apierrors.NewConflict(parenttest.ThingResource(true, true).GroupResource(), "p", errors.New("newer"))
 	cases := map[string]struct {
 		reason string
 		ctx    context.Context
@@ -214,7 +215,7 @@ func TestStatusThatWasLeft(t *testing.T) {
 
 // TestHookThatSawAnOldStatus has a hook read the status only after it has set it once.
 func TestHookThatSawAnOldStatus(t *testing.T) {
-	conflict := apierrors.NewConflict(thingResource(true, true).GroupResource(), "p", errors.New("newer"))
+	conflict := apierrors.NewConflict(parenttest.ThingResource(true, true).GroupResource(), "p", errors.New("newer"))
 	invalid := apierrors.NewBadRequest("no such field")
 	cases := map[string]struct {
 		reason string

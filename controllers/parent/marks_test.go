@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -52,7 +53,7 @@ func BenchmarkLastAppliedMark(b *testing.B) {
 
 // TestReportUnownedOutputs checks that many outputs that lost their marks at once have one event, without those that block a creation.
 func TestReportUnownedOutputs(t *testing.T) {
-	wanted := object("wanted")
+	wanted := parenttest.Object("wanted")
 	for name, tc := range map[string]struct {
 		unowned []string
 		want    string
@@ -64,11 +65,11 @@ func TestReportUnownedOutputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
-			p := &pass{parent: parentOf("1", 0), shared: &shared{
+			p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
 				env: Environment{Events: recorder}, problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}),
 			}}
 			for _, name := range tc.unowned {
-				p.unownedOutputs = append(p.unownedOutputs, apply.KeyOf(object(name)))
+				p.unownedOutputs = append(p.unownedOutputs, apply.KeyOf(parenttest.Object(name)))
 			}
 			p.reportUnownedOutputs(variant.Desired{Children: []*unstructured.Unstructured{wanted}})
 			close(recorder.Events)

@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
@@ -59,13 +60,13 @@ func TestReportOutdated(t *testing.T) {
 		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: newProblems(clock, EventLimits{}), outdated: newOutdatedChildren(),
 		passCache: newPassCache(lru.New(1), "d"),
 	}
-	secret := object("s", withUID("s-uid"))
+	secret := parenttest.Object("s", parenttest.WithUID("s-uid"))
 	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 	wanted := secret.DeepCopy()
 	wanted.Object["data"] = map[string]any{"of-a-customer": "eA=="}
 	held := []apply.Change{{Action: apply.ActionUpdate, Key: apply.KeyOf(secret), Observed: secret, Object: wanted}}
 	sync := func(generation int64, spec, status string) {
-		parent := parentOf("1", 0)
+		parent := parenttest.ParentOf("1", 0)
 		parent.SetGeneration(generation)
 		parent.Object["spec"], parent.Object["status"] = spec, status
 		p := &pass{shared: r, parent: parent, programs: Programs{Revision: "1"}}

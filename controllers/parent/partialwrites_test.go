@@ -15,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -29,8 +30,10 @@ func partial(object *unstructured.Unstructured) apply.Outcome {
 
 func TestPartialWrites(t *testing.T) {
 	const owner = types.UID("p-uid")
-	written := partial(object("a", version("13"), withUID("a-uid")))
-	at := func(v string) *unstructured.Unstructured { return object("a", version(v), withUID("a-uid")) }
+	written := partial(parenttest.Object("a", parenttest.AtVersion("13"), parenttest.WithUID("a-uid")))
+	at := func(v string) *unstructured.Unstructured {
+		return parenttest.Object("a", parenttest.AtVersion(v), parenttest.WithUID("a-uid"))
+	}
 	cases := map[string]struct {
 		reason    string
 		do        func(p *pendingWrites, clock *clocktesting.FakeClock)
@@ -59,27 +62,27 @@ func TestPartialWrites(t *testing.T) {
 			p.observe(informer.Event{Old: at("12")})
 		}, 0, 0, "", 0},
 		"Another": {"The deletion of an earlier object of that name does not.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			p.observe(informer.Event{Old: object("a", version("9"), withUID("earlier"))})
+			p.observe(informer.Event{Old: parenttest.Object("a", parenttest.AtVersion("9"), parenttest.WithUID("earlier"))})
 		}, contentWait, 0, "", 0},
 		"Moving": {"The watch is late, but not dead.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
 			clock.Step(contentWait - time.Millisecond)
-			p.observe(informer.Event{New: object("b", version("12"), withUID("b-uid"))})
+			p.observe(informer.Event{New: parenttest.Object("b", parenttest.AtVersion("12"), parenttest.WithUID("b-uid"))})
 			clock.Step(contentWait - time.Millisecond)
 		}, time.Millisecond, 0, "", 0},
 		"Stopped": {"It was late, and is dead now.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
 			clock.Step(contentWait - time.Millisecond)
-			p.observe(informer.Event{New: object("b", version("12"), withUID("b-uid"))})
+			p.observe(informer.Event{New: parenttest.Object("b", parenttest.AtVersion("12"), parenttest.WithUID("b-uid"))})
 			clock.Step(contentWait)
 		}, 0, 1, "", 0},
 		"MovingForLong": {"It does not show this object.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
 			for range maxContentWait / (contentWait / 2) {
 				clock.Step(contentWait / 2)
-				p.observe(informer.Event{New: object("b", version("12"), withUID("b-uid"))})
+				p.observe(informer.Event{New: parenttest.Object("b", parenttest.AtVersion("12"), parenttest.WithUID("b-uid"))})
 			}
 		}, 0, 1, "", 0},
 		"OtherMoves": {"The watch of another kind does.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
 			clock.Step(contentWait / 2)
-			other := object("b", version("12"), withUID("b-uid"))
+			other := parenttest.Object("b", parenttest.AtVersion("12"), parenttest.WithUID("b-uid"))
 			other.SetKind("Other")
 			p.observe(informer.Event{New: other})
 			clock.Step(contentWait / 2)
@@ -89,14 +92,14 @@ func TestPartialWrites(t *testing.T) {
 		}, 0, 1, "", 0},
 		"Second": {"The last write counts.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
 			clock.Step(contentWait / 2)
-			p.notePartial(owner, partial(object("b")))
+			p.notePartial(owner, partial(parenttest.Object("b")))
 		}, contentWait, 0, "", 0},
 		"FirstShown": {"Others of the owner are awaited still.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			p.notePartial(owner, partial(object("b")))
+			p.notePartial(owner, partial(parenttest.Object("b")))
 			p.observe(informer.Event{New: at("13")})
 		}, contentWait, 0, "13", 0},
 		"OtherOwner": {"Those of other owners are not.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			p.notePartial("other", partial(object("b")))
+			p.notePartial("other", partial(parenttest.Object("b")))
 			p.observe(informer.Event{New: at("13")})
 		}, 0, 0, "13", 0},
 		"Read": {"What was read is known, and kept until the cache shows it.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
@@ -109,7 +112,7 @@ func TestPartialWrites(t *testing.T) {
 			p.setContent(written, nil, nil)
 		}, 0, 0, "", 0},
 		"ReadAnother": {"It was deleted, and another has its name.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			p.setContent(written, object("a", version("15"), withUID("later")), nil)
+			p.setContent(written, parenttest.Object("a", parenttest.AtVersion("15"), parenttest.WithUID("later")), nil)
 		}, 0, 0, "", 0},
 		"ReadAfterEvent": {"An event that came while it was read counts.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
 			p.observe(informer.Event{New: at("14")})
@@ -140,7 +143,7 @@ func TestPartialWrites(t *testing.T) {
 				t.Errorf("%s\nversion %q completed the outcome, want %q", tc.reason, completed, tc.completed)
 			}
 			if created := p.createdBy(owner); len(created) != tc.created {
-				t.Errorf("%s\n%v are created and known, want %d", tc.reason, names(created), tc.created)
+				t.Errorf("%s\n%v are created and known, want %d", tc.reason, parenttest.Names(created), tc.created)
 			}
 		})
 	}
@@ -150,8 +153,8 @@ func TestPartialWrites(t *testing.T) {
 func TestPartialWriteIsNotShown(t *testing.T) {
 	p := newPendingWrites(clocktesting.NewFakeClock(time.Unix(1000, 0)))
 	defer p.close()
-	p.notePartial("p-uid", partial(object("a", version("13"))))
-	cached := object("a", version("12"))
+	p.notePartial("p-uid", partial(parenttest.Object("a", parenttest.AtVersion("13"))))
+	cached := parenttest.Object("a", parenttest.AtVersion("12"))
 	if got := p.newest(cached); got != cached {
 		t.Errorf("got version %s without content, want what the cache has", got.GetResourceVersion())
 	}
@@ -177,12 +180,12 @@ func TestAwaitContents(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			r := &shared{pendingWrites: newPendingWrites(clock)}
 			defer r.pendingWrites.close()
-			p := &pass{shared: r, parent: object("p", withUID("p-uid")), wrotePartial: tc.wrote}
+			p := &pass{shared: r, parent: parenttest.Object("p", parenttest.WithUID("p-uid")), wrotePartial: tc.wrote}
 			if tc.wrote {
-				r.pendingWrites.notePartial("p-uid", partial(object("a", version("13"))))
+				r.pendingWrites.notePartial("p-uid", partial(parenttest.Object("a", parenttest.AtVersion("13"))))
 			}
 			if tc.shown {
-				r.pendingWrites.observe(informer.Event{New: object("a", version("13"))})
+				r.pendingWrites.observe(informer.Event{New: parenttest.Object("a", parenttest.AtVersion("13"))})
 			}
 			if got := p.awaitContents(controller.Result{RequeueAfter: tc.result}); got.RequeueAfter != tc.want {
 				t.Errorf("%s\nthe next pass is after %s, want %s", tc.reason, got.RequeueAfter, tc.want)
@@ -224,7 +227,7 @@ func TestSyncContents(t *testing.T) {
 			written := partial(live("u", "13"))
 			written.Change.Resource = configMaps
 			r.pendingWrites.notePartial("p-uid", written)
-			parent := object("p", withUID("p-uid"))
+			parent := parenttest.Object("p", parenttest.WithUID("p-uid"))
 			if delay, err := r.syncContents(t.Context(), parent); delay != contentWait || err != nil || len(client.Actions()) > 0 {
 				t.Fatalf("at first it waits %s (%v) and reads %v", delay, err, client.Actions())
 			}

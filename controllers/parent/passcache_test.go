@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -16,7 +17,7 @@ import (
 func TestFingerprint(t *testing.T) {
 	m := newPassCache(lru.New(1<<20), "m")
 	list := func(objects ...*unstructured.Unstructured) []*unstructured.Unstructured { return objects }
-	base := variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}
+	base := variant.Observed{Parent: parenttest.Object("p"), Children: list(parenttest.Object("a"), parenttest.Object("b"))}
 	cases := map[string]struct {
 		reason   string
 		observed variant.Observed
@@ -25,37 +26,37 @@ func TestFingerprint(t *testing.T) {
 	}{
 		"Equal": {
 			"The same objects have the same fingerprint.",
-			variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true,
+			variant.Observed{Parent: parenttest.Object("p"), Children: list(parenttest.Object("a"), parenttest.Object("b"))}, "r", true,
 		},
 		"Parent": {
-			"A newer parent counts.", variant.Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false,
+			"A newer parent counts.", variant.Observed{Parent: parenttest.Object("p", parenttest.AtVersion("2")), Children: base.Children}, "r", false,
 		},
 		"Child": {
-			"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r",
+			"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(parenttest.Object("a"), parenttest.Object("b", parenttest.AtVersion("2")))}, "r",
 			false,
 		},
-		"Fewer": {"A deleted child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
+		"Fewer": {"A deleted child counts.", variant.Observed{Parent: base.Parent, Children: list(parenttest.Object("a"))}, "r", false},
 		"AnotherObject": {
 			"Another object of the same name and version counts.",
-			variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false,
+			variant.Observed{Parent: base.Parent, Children: list(parenttest.Object("a"), parenttest.Object("b", parenttest.WithUID("new")))}, "r", false,
 		},
 		"OtherRole": {
 			"The role of an object counts: child or related.",
-			variant.Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false,
+			variant.Observed{Parent: base.Parent, Children: list(parenttest.Object("a")), Related: list(parenttest.Object("b"))}, "r", false,
 		},
 		"Release": {
 			"A child to release counts, although hooks do not see it.",
-			variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false,
+			variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(parenttest.Object("c"))}, "r", false,
 		},
 		"Finalizing": {
 			"The called hook counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false,
 		},
 		"Revisions": {
-			"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))},
+			"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(parenttest.Object("r"))},
 			"r", false,
 		},
 		"Inputs": {
-			"An input counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false,
+			"An input counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(parenttest.Object("i"))}, "r", false,
 		},
 		"RelatedKinds": {
 			"A related kind counts, even without objects.",

@@ -8,16 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
-
-func version(v string) func(map[string]any) {
-	return func(m map[string]any) { m["resourceVersion"] = v }
-}
-
-func withUID(uid string) func(map[string]any) {
-	return func(m map[string]any) { m["uid"] = uid }
-}
 
 func TestPendingUpdate(t *testing.T) {
 	cases := map[string]struct {
@@ -26,32 +19,32 @@ func TestPendingUpdate(t *testing.T) {
 		cached *unstructured.Unstructured
 		want   string // resourceVersion
 	}{
-		"NotObserved": {"The cache shows the version that was replaced.", nil, object("c", version("11")), "13"},
-		"Between":     {"The cache shows a write of ours before the last.", nil, object("c", version("12")), "13"},
-		"Shown":       {"The cache shows the write.", nil, object("c", version("13")), "13"},
-		"Newer":       {"The cache shows a newer version.", nil, object("c", version("14")), "14"},
-		"Another":     {"The cache shows another object of that name.", nil, object("c", version("11"), withUID("other")), "11"},
+		"NotObserved": {"The cache shows the version that was replaced.", nil, parenttest.Object("c", parenttest.AtVersion("11")), "13"},
+		"Between":     {"The cache shows a write of ours before the last.", nil, parenttest.Object("c", parenttest.AtVersion("12")), "13"},
+		"Shown":       {"The cache shows the write.", nil, parenttest.Object("c", parenttest.AtVersion("13")), "13"},
+		"Newer":       {"The cache shows a newer version.", nil, parenttest.Object("c", parenttest.AtVersion("14")), "14"},
+		"Another":     {"The cache shows another object of that name.", nil, parenttest.Object("c", parenttest.AtVersion("11"), parenttest.WithUID("other")), "11"},
 		"LateEvent": {
 			"The event of a replaced version comes late and confirms nothing.",
-			[]informer.Event{{New: object("c", version("11"))}, {New: object("c", version("12"))}}, object("c", version("11")), "13",
+			[]informer.Event{{New: parenttest.Object("c", parenttest.AtVersion("11"))}, {New: parenttest.Object("c", parenttest.AtVersion("12"))}}, parenttest.Object("c", parenttest.AtVersion("11")), "13",
 		},
 		"Confirmed": {
-			"The event of the write ends it.", []informer.Event{{New: object("c", version("13"))}}, object("c", version("11")), "11",
+			"The event of the write ends it.", []informer.Event{{New: parenttest.Object("c", parenttest.AtVersion("13"))}}, parenttest.Object("c", parenttest.AtVersion("11")), "11",
 		},
 		"Gone": {
-			"The deletion of the object ends it.", []informer.Event{{Old: object("c", version("11"))}}, object("c", version("11")), "11",
+			"The deletion of the object ends it.", []informer.Event{{Old: parenttest.Object("c", parenttest.AtVersion("11"))}}, parenttest.Object("c", parenttest.AtVersion("11")), "11",
 		},
 		"EarlierGone": {
 			"The deletion of an earlier object of that name does not.",
-			[]informer.Event{{Old: object("c", version("10"), withUID("earlier"))}}, object("c", version("11")), "13",
+			[]informer.Event{{Old: parenttest.Object("c", parenttest.AtVersion("10"), parenttest.WithUID("earlier"))}}, parenttest.Object("c", parenttest.AtVersion("11")), "13",
 		},
-		"NotComparable": {"Versions that are not numbers only differ.", nil, object("c", version("x")), "x"},
+		"NotComparable": {"Versions that are not numbers only differ.", nil, parenttest.Object("c", parenttest.AtVersion("x")), "x"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0)))
-			a.noteWritten("p-uid", object("c", version("12")), false)
-			a.noteWritten("p-uid", object("c", version("13")), false)
+			a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("12")), false)
+			a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("13")), false)
 			for _, e := range tc.events {
 				a.observe(e)
 			}
@@ -65,44 +58,44 @@ func TestPendingUpdate(t *testing.T) {
 func TestPendingCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	a := newPendingWrites(clock)
-	a.noteWritten("p-uid", object("c", version("5")), true)
-	a.noteWritten("p-uid", object("c", version("6")), false)
+	a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("5")), true)
+	a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("6")), false)
 	created := a.createdBy("p-uid")
 	if len(created) != 1 || created[0].GetResourceVersion() != "6" {
-		t.Fatalf("created %v, want c after its update", names(created))
+		t.Fatalf("created %v, want c after its update", parenttest.Names(created))
 	}
 	if got := a.createdBy("other"); got != nil {
-		t.Errorf("another owner created %v", names(got))
+		t.Errorf("another owner created %v", parenttest.Names(got))
 	}
-	a.observe(informer.Event{Old: object("c", withUID("earlier"))})
+	a.observe(informer.Event{Old: parenttest.Object("c", parenttest.WithUID("earlier"))})
 	if got := a.createdBy("p-uid"); len(got) != 1 {
 		t.Error("the deletion of an earlier object of that name dropped the creation: it would be repeated")
 	}
-	a.observe(informer.Event{New: object("c", version("6"))})
+	a.observe(informer.Event{New: parenttest.Object("c", parenttest.AtVersion("6"))})
 	if got := a.createdBy("p-uid"); got != nil {
-		t.Errorf("created %v after the cache showed it", names(got))
+		t.Errorf("created %v after the cache showed it", parenttest.Names(got))
 	}
 
-	a.noteWritten("p-uid", object("c", version("7")), true)
+	a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("7")), true)
 	clock.SetTime(clock.Now().Add(pendingWriteTTL + time.Second))
 	if got := a.createdBy("p-uid"); got != nil {
-		t.Errorf("%v never expires without an event", names(got))
+		t.Errorf("%v never expires without an event", parenttest.Names(got))
 	}
 }
 
 func TestPendingCreationOfADeletedObject(t *testing.T) {
 	a := newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0)))
-	a.observe(informer.Event{New: object("c")})
-	a.observe(informer.Event{Old: object("c")})
-	a.noteWritten("p-uid", object("c"), true)
+	a.observe(informer.Event{New: parenttest.Object("c")})
+	a.observe(informer.Event{Old: parenttest.Object("c")})
+	a.noteWritten("p-uid", parenttest.Object("c"), true)
 	if got := a.createdBy("p-uid"); got != nil {
-		t.Errorf("%v is kept, although it was deleted before the response to its creation was read", names(got))
+		t.Errorf("%v is kept, although it was deleted before the response to its creation was read", parenttest.Names(got))
 	}
 }
 
 func TestPendingDeletion(t *testing.T) {
 	a := newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0)))
-	cached := object("c")
+	cached := parenttest.Object("c")
 	a.noteDeleted("p-uid", cached)
 	a.observe(informer.Event{New: cached})
 	if a.newest(cached).GetDeletionTimestamp() == nil {
@@ -111,7 +104,7 @@ func TestPendingDeletion(t *testing.T) {
 	if cached.GetDeletionTimestamp() != nil {
 		t.Error("the cached object was changed")
 	}
-	later := object("c", version("2"))
+	later := parenttest.Object("c", parenttest.AtVersion("2"))
 	a.observe(informer.Event{Old: cached, New: later})
 	if a.newest(later) != later {
 		t.Error("a newer version in the cache is ignored")
@@ -124,8 +117,8 @@ func TestPendingWritesExpire(t *testing.T) {
 	a := newPendingWrites(clock)
 	defer a.close()
 	for _, name := range []string{"a", "b", "c"} {
-		a.noteWritten("p-uid", object(name), true)
-		a.observe(informer.Event{Old: object("gone" + name)})
+		a.noteWritten("p-uid", parenttest.Object(name), true)
+		a.observe(informer.Event{Old: parenttest.Object("gone" + name)})
 	}
 	count := func() int {
 		a.mu.Lock()
@@ -147,10 +140,10 @@ func TestUnconfirmedCreation(t *testing.T) {
 	reported := make(chan string, 10)
 	a.unconfirmed = func(o *unstructured.Unstructured) { reported <- o.GetName() }
 	for _, name := range []string{"shown", "lost"} {
-		a.noteWritten("p-uid", object(name), true)
+		a.noteWritten("p-uid", parenttest.Object(name), true)
 	}
-	a.noteWritten("p-uid", object("updated"), false)
-	a.observe(informer.Event{New: object("shown")})
+	a.noteWritten("p-uid", parenttest.Object("updated"), false)
+	a.observe(informer.Event{New: parenttest.Object("shown")})
 	stepUntil(t, clock, func() bool { return len(reported) > 0 })
 	stepUntil(t, clock, func() bool { return !clock.HasWaiters() })
 	if got := <-reported; got != "lost" || len(reported) > 0 {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -247,7 +248,7 @@ func TestReportQueues(t *testing.T) {
 	r := &Reconciler{&shared{
 		problems: newProblems(clock, EventLimits{}), states: newSyncStates(clock), env: Environment{Events: rare, SyncEvents: syncs},
 	}}
-	parent := parentOf("1", 0)
+	parent := parenttest.ParentOf("1", 0)
 	r.warn(controller.Key{}, parent, problem{reason: variant.ReasonRevisionInvalid, message: "edited"})
 	r.report(controller.Key{}, parent, fmt.Errorf("not yet: %w", controller.ErrLater))
 	r.report(controller.Key{}, parent, fmt.Errorf("broken"))
@@ -281,7 +282,7 @@ func TestLastingPostponement(t *testing.T) {
 		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
 		problems: newProblems(clock, EventLimits{}), states: newSyncStates(clock), waits: newWaits(),
 	}}
-	later, parent := fmt.Errorf("ConfigMap a/b: %w: it belongs to an earlier parent", controller.ErrLater), parentOf("1", 0)
+	later, parent := fmt.Errorf("ConfigMap a/b: %w: it belongs to an earlier parent", controller.ErrLater), parenttest.ParentOf("1", 0)
 	const event = "Warning SyncError Sync error: ConfigMap a/b: to be tried again: it belongs to an earlier parent"
 	for i, step := range []struct {
 		seconds int
@@ -310,7 +311,7 @@ func TestNoteEnd(t *testing.T) {
 		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
 		problems: newProblems(clock, EventLimits{}), states: newSyncStates(clock), waits: newWaits(),
 	}}
-	key, parent := controller.Key{Name: "p"}, parentOf("1", 0)
+	key, parent := controller.Key{Name: "p"}, parenttest.ParentOf("1", 0)
 	for _, step := range []struct {
 		result  controller.Result
 		err     error
@@ -341,7 +342,7 @@ func TestReportRecovered(t *testing.T) {
 	parent.SetUID("1")
 	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, parent)
-	cache := informer.NewPool(t.Context(), withoutWatchList{client}, logr.Discard()).Open(gadgets.GroupVersionResource)
+	cache := informer.NewPool(t.Context(), parenttest.WithoutWatchList{Interface: client}, logr.Discard()).Open(gadgets.GroupVersionResource)
 	t.Cleanup(cache.Close)
 	cluster.Eventually(t, 20*time.Second, func() error {
 		if !cache.HasSynced() {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -16,7 +17,7 @@ import (
 // newTestPass returns a pass over parent whose hooks have read what read has.
 func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	p := &pass{
 		shared: &shared{
 			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: newPendingWrites(clock),
@@ -123,7 +124,7 @@ func TestRelatedObjectsCount(t *testing.T) {
 		if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		now := p.passCache.fingerprint(variant.Observed{Parent: p.parent, Related: []*unstructured.Unstructured{object("r")}}, "r", 0)
+		now := p.passCache.fingerprint(variant.Observed{Parent: p.parent, Related: []*unstructured.Unstructured{parenttest.Object("r")}}, "r", 0)
 		if _, skipped := p.passCache.lookupResult(p.key, now, p.parent); skipped == tc.want {
 			t.Errorf("%s: the pass is skipped: %v", name, skipped)
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/test/cluster"
@@ -59,7 +60,7 @@ func newRelatedScene(t *testing.T, objects ...*unstructured.Unstructured) *relat
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	s := &relatedScene{t: t, enqueued: map[string]int{}}
-	s.relatedIndex = newRelatedIndex(informer.NewPool(ctx, withoutWatchList{client}, logr.Discard()))
+	s.relatedIndex = newRelatedIndex(informer.NewPool(ctx, parenttest.WithoutWatchList{Interface: client}, logr.Discard()))
 	s.queue = func(key controller.Key) { s.enqueued[key.Name]++ }
 	t.Cleanup(s.close)
 	return s

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -26,12 +26,6 @@ var gadgets = discovery.Resource{
 	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"},
 	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Namespaced: true,
 }
-
-// withoutWatchList makes informers list before they watch, as the fake client needs it.
-type withoutWatchList struct{ dynamic.Interface }
-
-// IsWatchListSemanticsUnSupported returns true.
-func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // TestRelatedCaches checks that a parent is enqueued when the cache that it waits for is synced,
 // and when the resource is removed, and that the cache is then closed.
@@ -45,7 +39,7 @@ func TestRelatedCaches(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	pool := informer.NewPool(ctx, withoutWatchList{client}, logr.Discard())
+	pool := informer.NewPool(ctx, parenttest.WithoutWatchList{Interface: client}, logr.Discard())
 	r := newRelatedIndex(pool)
 	defer r.close()
 	enqueued := make(chan controller.Key, 10)

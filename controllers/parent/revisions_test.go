@@ -17,6 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -24,7 +25,7 @@ import (
 )
 
 func revision(name string, children ...any) *unstructured.Unstructured {
-	r := object(name)
+	r := parenttest.Object(name)
 	r.Object["children"] = children
 	return r
 }
@@ -130,7 +131,7 @@ func passWithRevisions(t *testing.T, cached *unstructured.Unstructured) *pass {
 			t.Fatal(err)
 		}
 	}
-	cache := informer.NewPool(t.Context(), withoutWatchList{client}, logr.Discard()).Open(revisionResource.GroupVersionResource)
+	cache := informer.NewPool(t.Context(), parenttest.WithoutWatchList{Interface: client}, logr.Discard()).Open(revisionResource.GroupVersionResource)
 	t.Cleanup(cache.Close)
 	cluster.Eventually(t, 20*time.Second, func() error {
 		if !cache.HasSynced() {

@@ -18,43 +18,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/yaml"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
-
-var thingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
-
-func thingResource(custom, hasStatus bool) discovery.Resource {
-	return discovery.Resource{
-		GroupVersionResource: thingKind.GroupVersion().WithResource("things"), Kind: thingKind, HasStatus: hasStatus, Custom: custom,
-	}
-}
-
-// thingWith returns a Thing with a status in YAML, or without one.
-func thingWith(t *testing.T, status string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"},
-	}}
-	if status != "" {
-		object.Object["status"] = statusIn(t, status)
-	}
-	return object
-}
-
-func statusIn(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var status map[string]any
-	if err := yaml.Unmarshal([]byte(text), &status); err != nil {
-		t.Fatal(err)
-	}
-	return status
-}
 
 // fakeStatusServer is an API server that stores what keep returns for a status.
 type fakeStatusServer struct {
@@ -87,7 +58,7 @@ func (s *fakeStatusServer) client() *dynamicfake.FakeDynamicClient {
 
 // TestRejectedStatus checks the errors for a status that the API server rejects.
 func TestRejectedStatus(t *testing.T) {
-	things := thingResource(true, true)
+	things := parenttest.ThingResource(true, true)
 	cases := map[string]struct {
 		reason string
 		err    error
@@ -101,7 +72,7 @@ func TestRejectedStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &fakeStatusServer{refuse: tc.err}
 			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
-			written, err := writer.Write(t.Context(), things, thingWith(t, ""), map[string]any{"count": int64(1)})
+			written, err := writer.Write(t.Context(), things, parenttest.ThingWith(t, ""), map[string]any{"count": int64(1)})
 			if written != nil || !errors.Is(err, tc.err) || errors.Is(err, controller.ErrLater) != tc.later {
 				t.Errorf("%s: written %v, error %v", tc.reason, written, err)
 			}
@@ -176,10 +147,10 @@ func TestWrittenStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &fakeStatusServer{keep: tc.keep}
 			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
-			resource, object, desired := thingResource(!tc.builtIn, !tc.object), thingWith(t, tc.before), statusIn(t, tc.desired)
+			resource, object, desired := parenttest.ThingResource(!tc.builtIn, !tc.object), parenttest.ThingWith(t, tc.before), parenttest.StatusIn(t, tc.desired)
 			var want []any
 			if tc.sent != "" {
-				want = []any{any(statusIn(t, tc.sent))}
+				want = []any{any(parenttest.StatusIn(t, tc.sent))}
 			}
 			for range 2 {
 				written, err := writer.Write(t.Context(), resource, object, desired)
@@ -239,7 +210,7 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 				schemas = openapi.New(openapi.Config{API: served, Interval: time.Hour, Timeout: time.Minute, Clock: clock, Log: logr.Discard()})
 			}
 			writer := NewStatusWriter(server.client(), schemas, clock)
-			things, object, desired := thingResource(true, true), thingWith(t, ""), map[string]any{"said": "x"}
+			things, object, desired := parenttest.ThingResource(true, true), parenttest.ThingWith(t, ""), map[string]any{"said": "x"}
 			object, err := writer.Write(t.Context(), things, object, desired)
 			if err != nil || !writer.Stored(things, object, desired) {
 				t.Fatalf("a dropped field is sent again, error %v", err)
@@ -253,7 +224,7 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 			}
 			served.names = []string{"said"}
 			schemas.Changed()
-			schemas.For(t.Context(), thingKind)
+			schemas.For(t.Context(), parenttest.ThingKind)
 			if writer.Stored(things, object, desired) {
 				t.Error("a field that was added to the schema is not sent")
 			}
@@ -265,7 +236,7 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 // status writes.
 func TestRejectedStatusIsNoLoop(t *testing.T) {
 	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-	parent := thingWith(t, "")
+	parent := parenttest.ThingWith(t, "")
 	client, requests := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
 	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
 		requests++
@@ -284,7 +255,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 		detector:      newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	for range 2 * maxRewrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {

@@ -10,37 +10,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
-
-func thingKey(name string) controller.Key {
-	return controller.Key{Kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Thing"}, Namespace: "x", Name: name}
-}
-
-// thrown returns the error of a sync hook that threw at a line.
-func thrown(line int, message string) error {
-	return variant.HookError("sync", &engines.Error{Location: engines.Location{File: "sync.js", Line: line, Column: 7}, Message: message})
-}
-
-// busyHost is the error of a sync for which the host had no worker.
-var busyHost = variant.HookError("sync", &engines.Error{Kind: engines.Busy, Message: "no script worker was free", RetryAfter: time.Second})
 
 // TestSyncStates goes through the life of parents, and compares what is counted after each step.
 func TestSyncStates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	s := newSyncStates(clock)
-	s.begin([]controller.Key{thingKey("a"), thingKey("b")})
+	s.begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
 	parents := int32(2)
 	pass := func(name string, o outcome) func() bool {
-		return func() bool { return s.set(thingKey(name), types.UID(name), o) }
+		return func() bool { return s.set(parenttest.ThingKey(name), types.UID(name), o) }
 	}
 	silently := func(do func()) func() bool { return func() bool { do(); return false } }
 	later := fmt.Errorf("%w: conflict", controller.ErrLater)
@@ -53,31 +40,31 @@ func TestSyncStates(t *testing.T) {
 		{"nothing was synced yet", silently(func() {}), false, 0, 0, 0, 2},
 		{"a conflict says nothing", pass("a", outcome{err: later}), false, 0, 0, 0, 2},
 		{"the first success", pass("a", outcome{}), true, 1, 0, 0, 1},
-		{"the first failure, which ends the sweep", pass("b", outcome{err: thrown(3, "boom")}), true, 1, 1, 0, 0},
-		{"the same failure again", pass("b", outcome{err: thrown(3, "boom")}), false, 1, 1, 0, 0},
-		{"other numbers in its message", pass("b", outcome{err: thrown(3, "boom 7")}), true, 1, 1, 0, 0},
-		{"are the same failure", pass("b", outcome{err: thrown(3, "boom 8")}), false, 1, 1, 0, 0},
-		{"another line of the script is another", pass("b", outcome{err: thrown(4, "boom 8")}), true, 1, 1, 0, 0},
+		{"the first failure, which ends the sweep", pass("b", outcome{err: parenttest.Thrown(3, "boom")}), true, 1, 1, 0, 0},
+		{"the same failure again", pass("b", outcome{err: parenttest.Thrown(3, "boom")}), false, 1, 1, 0, 0},
+		{"other numbers in its message", pass("b", outcome{err: parenttest.Thrown(3, "boom 7")}), true, 1, 1, 0, 0},
+		{"are the same failure", pass("b", outcome{err: parenttest.Thrown(3, "boom 8")}), false, 1, 1, 0, 0},
+		{"another line of the script is another", pass("b", outcome{err: parenttest.Thrown(4, "boom 8")}), true, 1, 1, 0, 0},
 		{"a conflict does not end a failure", pass("b", outcome{err: later}), false, 1, 1, 0, 0},
 		{"a hook that waits does", pass("b", outcome{waits: []variant.Wait{{Reason: "Late", Message: "m"}}}), true, 1, 0, 1, 0},
 		{"and is not synced by the same answer", pass("b", outcome{waits: []variant.Wait{{Reason: "Late", Message: "m"}}}), false, 1, 0, 1, 0},
 		{"it recovers", pass("b", outcome{}), true, 2, 0, 0, 0},
 		{"and goes on", pass("b", outcome{}), false, 2, 0, 0, 0},
-		{"a new parent", silently(func() { parents++; s.add(thingKey("c"), "c") }), false, 2, 0, 0, 1},
-		{"fails", pass("c", outcome{err: thrown(3, "boom")}), true, 2, 1, 0, 0},
-		{"a failing parent is deleted", func() bool { parents--; return s.forget(thingKey("c")) }, true, 2, 0, 0, 0},
-		{"and forgotten once more", func() bool { return s.forget(thingKey("c")) }, false, 2, 0, 0, 0},
-		{"another one has its name", silently(func() { parents++; s.add(thingKey("c"), "other") }), false, 2, 0, 0, 1},
+		{"a new parent", silently(func() { parents++; s.add(parenttest.ThingKey("c"), "c") }), false, 2, 0, 0, 1},
+		{"fails", pass("c", outcome{err: parenttest.Thrown(3, "boom")}), true, 2, 1, 0, 0},
+		{"a failing parent is deleted", func() bool { parents--; return s.forget(parenttest.ThingKey("c")) }, true, 2, 0, 0, 0},
+		{"and forgotten once more", func() bool { return s.forget(parenttest.ThingKey("c")) }, false, 2, 0, 0, 0},
+		{"another one has its name", silently(func() { parents++; s.add(parenttest.ThingKey("c"), "other") }), false, 2, 0, 0, 1},
 		{"a lasting conflict", pass("a", outcome{err: later}), false, 2, 0, 0, 1},
 		{"is none within a minute", silently(func() { clock.Step(longPostponed) }), false, 2, 0, 0, 1},
 		{"and a failure after it", pass("a", outcome{err: later}), true, 1, 1, 0, 1},
-		{"a host that is busy", pass("c", outcome{err: busyHost}), false, 1, 1, 0, 1},
+		{"a host that is busy", pass("c", outcome{err: parenttest.BusyHost}), false, 1, 1, 0, 1},
 		{"for longer than a minute", silently(func() { clock.Step(longPostponed) }), false, 1, 1, 0, 1},
-		{"has parents wait, and not fail", pass("c", outcome{err: busyHost}), true, 1, 1, 1, 0},
+		{"has parents wait, and not fail", pass("c", outcome{err: parenttest.BusyHost}), true, 1, 1, 1, 0},
 		{"a conflict after it says nothing for a minute", pass("c", outcome{err: later}), false, 1, 1, 1, 0},
-		{"a parent comes again", silently(func() { s.forget(thingKey("c")); s.add(thingKey("c"), "other") }), false, 1, 1, 0, 1},
-		{"an edit of the definition keeps what is known", silently(func() { s.begin([]controller.Key{thingKey("a"), thingKey("c")}); parents = 2 }), false, 0, 1, 0, 1},
-		{"and drops parents that it has no more", silently(func() { s.begin([]controller.Key{thingKey("c")}); parents = 1 }), false, 0, 0, 0, 1},
+		{"a parent comes again", silently(func() { s.forget(parenttest.ThingKey("c")); s.add(parenttest.ThingKey("c"), "other") }), false, 1, 1, 0, 1},
+		{"an edit of the definition keeps what is known", silently(func() { s.begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("c")}); parents = 2 }), false, 0, 1, 0, 1},
+		{"and drops parents that it has no more", silently(func() { s.begin([]controller.Key{parenttest.ThingKey("c")}); parents = 1 }), false, 0, 0, 0, 1},
 	} {
 		changed := step.do()
 		got := s.summary(parents)
@@ -87,7 +74,7 @@ func TestSyncStates(t *testing.T) {
 			t.Errorf("step %d: %s: changed is %v (-want +got):\n%s", i, step.reason, changed, diff)
 		}
 	}
-	s.set(thingKey("c"), "other", outcome{})
+	s.set(parenttest.ThingKey("c"), "other", outcome{})
 	if len(s.byParent)+len(s.pending) != 0 {
 		t.Errorf("parents that are synced take memory: %v", s.byParent)
 	}
@@ -101,15 +88,15 @@ func TestParentsOfFormerSpec(t *testing.T) {
 	}
 	former, next := reconciler(), reconciler()
 	source := &parentSource{ParentRule: variant.ParentRule{
-		Resource: thingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
+		Resource: parenttest.ThingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
 	}}
-	former.noteParent(source, informer.Event{New: thingWith(t, "")})
+	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
 	if got := former.Summary(""); got.Pending != 1 {
 		t.Errorf("before the edit: %+v, want one that is pending", got)
 	}
 	next.Succeed(former)
 	next.states.begin(nil)
-	former.noteParent(source, informer.Event{New: thingWith(t, "")})
+	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
 	if got := next.Summary(""); got.Pending != 0 {
 		t.Errorf("after it: %+v, want none", got)
 	}
@@ -120,25 +107,25 @@ func TestSweep(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	s := newSyncStates(clock)
 	for range 2 {
-		s.begin([]controller.Key{thingKey("a"), thingKey("b")})
+		s.begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
 		began := clock.Now()
 		clock.Step(time.Second)
-		s.set(thingKey("a"), "a", outcome{})
+		s.set(parenttest.ThingKey("a"), "a", outcome{})
 		if got := s.summary(2); !got.Sweeping || !got.SweepBegan.Equal(began) {
 			t.Errorf("after half of the parents: %+v", got)
 		}
-		s.set(thingKey("b"), "b", outcome{})
+		s.set(parenttest.ThingKey("b"), "b", outcome{})
 		if s.summary(2).Sweeping {
 			t.Error("all parents are synced")
 		}
 	}
-	s.add(thingKey("c"), "c")
+	s.add(parenttest.ThingKey("c"), "c")
 	if s.summary(3).Sweeping {
 		t.Error("a new parent begins a sweep")
 	}
-	s.begin([]controller.Key{thingKey("a"), thingKey("b")})
-	s.set(thingKey("a"), "a", outcome{})
-	if !s.forget(thingKey("b")) || s.summary(1).Sweeping {
+	s.begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
+	s.set(parenttest.ThingKey("a"), "a", outcome{})
+	if !s.forget(parenttest.ThingKey("b")) || s.summary(1).Sweeping {
 		t.Error("the deletion of the last parent that is not synced does not end the sweep, or says nothing of it")
 	}
 	if s.begin(nil); s.summary(0).Sweeping {
@@ -150,9 +137,9 @@ func TestSweep(t *testing.T) {
 func TestReports(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0).UTC())
 	s := newSyncStates(clock)
-	fail := func(name string, err error) { s.set(thingKey(name), types.UID(name), outcome{err: err}) }
+	fail := func(name string, err error) { s.set(parenttest.ThingKey(name), types.UID(name), outcome{err: err}) }
 	for i := range 100 {
-		fail(fmt.Sprintf("many-%02d", 99-i), thrown(3, "boom"))
+		fail(fmt.Sprintf("many-%02d", 99-i), parenttest.Thrown(3, "boom"))
 		clock.Step(time.Second)
 	}
 	name := func(reports []Report) (names []string) {
@@ -165,7 +152,7 @@ func TestReports(t *testing.T) {
 	if diff := cmp.Diff([]string{"many-99", "many-98", "many-97"}, name(got.Failures)); diff != "" || got.Ways != 1 {
 		t.Errorf("of one way, the oldest (-want +got):\n%s", diff)
 	}
-	fail("input", fmt.Errorf("input /Secret/x/a: %w", thrown(9, "other")))
+	fail("input", fmt.Errorf("input /Secret/x/a: %w", parenttest.Thrown(9, "other")))
 	fail("refused", &failure.Error{Reason: variant.ReasonApplyFailed, Err: errors.New("Pod x/y: forbidden\nby whom")})
 	fail("parent", errors.New("spec.selector: is required"))
 	got = s.summary(1000)
@@ -173,7 +160,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("%d ways, each before a second one of another (-want +got):\n%s", got.Ways, diff)
 	}
 	want := Report{
-		Parent: thingKey("input"), Reason: "HookFailed", Place: "sync.js:9:7", Since: clock.Now(),
+		Parent: parenttest.ThingKey("input"), Reason: "HookFailed", Place: "sync.js:9:7", Since: clock.Now(),
 		Message: "input /Secret/x/a: HookFailed: sync hook: sync.js:9:7: other",
 	}
 	if diff := cmp.Diff(want, got.Failures[1]); diff != "" {
@@ -192,11 +179,11 @@ func TestManyFailingParents(t *testing.T) {
 		s := newSyncStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))
 		keys := make([]controller.Key, many)
 		for i := range keys {
-			keys[i] = thingKey(fmt.Sprintf("thing-%d", i))
+			keys[i] = parenttest.ThingKey(fmt.Sprintf("thing-%d", i))
 		}
 		before := heapBytes()
 		for i, key := range keys {
-			s.set(key, "uid", outcome{err: thrown(3, message(i))})
+			s.set(key, "uid", outcome{err: parenttest.Thrown(3, message(i))})
 		}
 		took := heapBytes() - before
 		if got := s.summary(many); got.Failing != many || len(got.Failures) != maxReports || got.Ways != 1 {
@@ -236,19 +223,19 @@ func TestInputsOfMaps(t *testing.T) {
 	}{
 		{"all are mapped", "a", outcome{inputs: 5, inputsKnown: true}, 5, 0, 0},
 		{"those of another parent are added", "b", outcome{inputs: 3, inputsKnown: true}, 8, 0, 0},
-		{"some fail, and one waits", "a", outcome{err: thrown(1, "x"), waits: wait, inputs: 5, failingInputs: 2, inputsKnown: true}, 5, 2, 1},
-		{"a parent that fails before has none that is synced", "b", outcome{err: thrown(1, "x")}, 2, 5, 1},
+		{"some fail, and one waits", "a", outcome{err: parenttest.Thrown(1, "x"), waits: wait, inputs: 5, failingInputs: 2, inputsKnown: true}, 5, 2, 1},
+		{"a parent that fails before has none that is synced", "b", outcome{err: parenttest.Thrown(1, "x")}, 2, 5, 1},
 		{"they are synced again", "b", outcome{inputs: 4, inputsKnown: true}, 6, 2, 1},
 		{"all of them", "a", outcome{inputs: 5, inputsKnown: true}, 9, 0, 0},
 	} {
-		s.set(thingKey(step.parent), types.UID(step.parent), step.outcome)
+		s.set(parenttest.ThingKey(step.parent), types.UID(step.parent), step.outcome)
 		got := s.summary(2)
 		if got.SyncedInputs != step.synced || got.FailingInputs != step.failing || got.WaitingInputs != step.waiting {
 			t.Errorf("step %d: %s: %+v", i, step.reason, got)
 		}
 	}
-	s.forget(thingKey("a"))
-	s.forget(thingKey("b"))
+	s.forget(parenttest.ThingKey("a"))
+	s.forget(parenttest.ThingKey("b"))
 	if s.total != (counts{}) {
 		t.Errorf("inputs of parents that are gone are counted: %+v", s.total)
 	}

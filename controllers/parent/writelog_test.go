@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -24,8 +25,8 @@ func TestLogOfWrites(t *testing.T) {
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: verbosity})
 		p := &pass{shared: &shared{config: Config{Definition: "d"}, env: Environment{Log: log}}, key: controller.Key{Name: "p"}}
 		for _, change := range []apply.Change{
-			{Action: apply.ActionCreate, Key: apply.KeyOf(object("a"))}, {Action: apply.ActionCreate, Key: apply.KeyOf(object("b"))},
-			{Action: apply.ActionDelete, Key: apply.KeyOf(object("c"))},
+			{Action: apply.ActionCreate, Key: apply.KeyOf(parenttest.Object("a"))}, {Action: apply.ActionCreate, Key: apply.KeyOf(parenttest.Object("b"))},
+			{Action: apply.ActionDelete, Key: apply.KeyOf(parenttest.Object("c"))},
 		} {
 			p.logChild(change)
 		}

@@ -1,0 +1,96 @@
+// Package parenttest has objects and errors for the tests of controllers/parent and of the packages
+// below it.
+package parenttest
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// Object makes an object of kind Pod in namespace default.
+func Object(name string, with ...func(map[string]any)) *unstructured.Unstructured {
+	metadata := map[string]any{"name": name, "namespace": "default", "uid": name + "-uid", "resourceVersion": "1"}
+	for _, f := range with {
+		f(metadata)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}}
+}
+
+func Labelled(value string) func(map[string]any) {
+	return func(m map[string]any) { m["labels"] = map[string]any{"app": value} }
+}
+
+func OwnedBy(uid string) func(map[string]any) {
+	return func(m map[string]any) {
+		m["ownerReferences"] = []any{map[string]any{
+			"apiVersion": "v1", "kind": "Parent", "name": "p", "uid": uid, "controller": true,
+		}}
+	}
+}
+
+func Deleting(m map[string]any) { m["deletionTimestamp"] = "2026-01-02T03:04:05Z" }
+
+func Names(objects []*unstructured.Unstructured) []string {
+	var result []string
+	for _, o := range objects {
+		result = append(result, o.GetName())
+	}
+	return result
+}
+
+// ParentOf returns a parent that was created some seconds after the beginning of time.
+func ParentOf(uid string, created int64) *unstructured.Unstructured {
+	parent := &unstructured.Unstructured{Object: map[string]any{}}
+	parent.SetUID(types.UID(uid))
+	parent.SetCreationTimestamp(metav1.Unix(created, 0))
+	return parent
+}
+
+func AtVersion(v string) func(map[string]any) {
+	return func(m map[string]any) { m["resourceVersion"] = v }
+}
+
+func WithUID(uid string) func(map[string]any) {
+	return func(m map[string]any) { m["uid"] = uid }
+}
+
+var ThingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+
+func ThingResource(custom, hasStatus bool) discovery.Resource {
+	return discovery.Resource{
+		GroupVersionResource: ThingKind.GroupVersion().WithResource("things"), Kind: ThingKind, HasStatus: hasStatus, Custom: custom,
+	}
+}
+
+// ThingWith returns a Thing with a status in YAML, or without one.
+func ThingWith(t *testing.T, status string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"},
+	}}
+	if status != "" {
+		object.Object["status"] = StatusIn(t, status)
+	}
+	return object
+}
+
+func StatusIn(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var status map[string]any
+	if err := yaml.Unmarshal([]byte(text), &status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+func ThingKey(name string) controller.Key {
+	return controller.Key{Kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Thing"}, Namespace: "x", Name: name}
+}
