@@ -1,8 +1,6 @@
 package parent
 
 import (
-	"hash/maphash"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -15,5 +13,3 @@ func hashContent(parent *unstructured.Unstructured, read readInputs) uint64 {
 	content["metadata"], _ = jsonvalue.Without(jsonvalue.ObjectIn(content, "metadata"), "generation")
 	return jsonvalue.Hash(content)
 }
-
-func writeValue(h *maphash.Hash, value any) { maphash.WriteComparable(h, jsonvalue.Hash(value)) }

@@ -31,8 +31,8 @@ const debounce = 10 * time.Millisecond
 // Watch enqueues all parents, and from then on those that an event affects. It is called once,
 // before the queue is processed.
 func (r *Reconciler) Watch(queue Queue) error {
-	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
-	r.namespaceWaiters.queue = queue
+	enqueueSoon := func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
+	r.related.queue, r.namespaceWaiters.queue = enqueueSoon, enqueueSoon
 	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
 	r.env.Registry.add(r)
 	var errs []error

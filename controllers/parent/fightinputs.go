@@ -55,6 +55,8 @@ func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
 	return h.Sum64()
 }
 
+func writeValue(h *maphash.Hash, value any) { maphash.WriteComparable(h, jsonvalue.Hash(value)) }
+
 func (p *pass) hashSpec() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		h.WriteString(p.programs.Revision)

@@ -11,12 +11,6 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-const (
-	// DefaultAnswerCacheBytes is how much memory the kept answers of a process may take, and
-	// DefaultPassAnswerBytes how much those may that one pass holds, unless Environment says otherwise.
-	DefaultAnswerCacheBytes, DefaultPassAnswerBytes = 128 << 20, 128 << 20
-)
-
 // objectOverhead is about how much memory a pass takes for each object that an answer lists, beside that
 // of the answer: the marked object, the change, and what is sent.
 const objectOverhead = 3 << 10

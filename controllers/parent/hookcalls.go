@@ -50,7 +50,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	p.read |= inputsIn(append(engines.ReadSet{}, desired.ParentReads...))
 	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
 	if err == nil {
-		p.rememberAnswers(held, desired.InvalidAnswers)
+		p.passCache.rememberAnswers(p.key, p.programs.Revision, held, desired.InvalidAnswers)
 		p.maskAnswers(&desired)
 	}
 	return desired, err
@@ -80,18 +80,6 @@ func (p *pass) answer(ctx context.Context, call variant.Call, held *heldAnswers)
 	return heldAnswer{
 		Answer: variant.Answer{Call: call, Body: response.Body}, size: held.sizeOf(call, response.Body),
 		isNew: true, read: response.Read, expires: expires,
-	}
-}
-
-// rememberAnswers stores the new answers of a pass, except the invalid ones.
-func (p *pass) rememberAnswers(held *heldAnswers, invalid []variant.Call) {
-	isInvalid := callKeys(invalid)
-	for _, a := range held.answers {
-		if a.isNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
-			p.passCache.rememberAnswer(p.key, a.Call, a.read, cachedAnswer{
-				revision: p.programs.Revision, body: a.Body, size: a.size, expires: a.expires, read: inputsIn(a.read),
-			})
-		}
 	}
 }
 

@@ -21,7 +21,7 @@ type namespaceWaiters struct {
 	watchMu sync.Mutex // held while the watch is started or stopped; not by events
 
 	mu      sync.Mutex
-	queue   Queue // set by Watch, before there is any pass
+	queue   func(controller.Key) // set by Watch, before there is any pass
 	parents parentSets[string]
 	byKey   map[controller.Key]map[string]bool
 	cache   *informer.Handle // nil while no parent waits
@@ -92,7 +92,7 @@ func (w *namespaceWaiters) event(e informer.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key := range w.parents[e.Object().GetName()] {
-		w.queue.EnqueueSoon(key, debounce)
+		w.queue(key)
 	}
 }
 

@@ -21,9 +21,7 @@ import (
 // recordedQueue is a queue that records the enqueued keys.
 type recordedQueue struct{ keys chan controller.Key }
 
-func (w recordedQueue) Enqueue(key controller.Key)                           { w.keys <- key }
-func (w recordedQueue) EnqueueSoon(key controller.Key, _ time.Duration)      { w.keys <- key }
-func (w recordedQueue) EnqueueAfter(key controller.Key, after time.Duration) { w.keys <- key }
+func (w recordedQueue) enqueue(key controller.Key) { w.keys <- key }
 
 func (w recordedQueue) expect(t *testing.T, want string) {
 	t.Helper()
@@ -47,7 +45,7 @@ func startNamespaceWaiters(t *testing.T) (*namespaceWaiters, recordedQueue, dyna
 	pool := informer.NewPool(ctx, client, logr.Discard())
 	queue := recordedQueue{make(chan controller.Key, 100)}
 	a := newNamespaceWaiters(pool)
-	a.queue = queue
+	a.queue = queue.enqueue
 	t.Cleanup(a.close)
 	return a, queue, client.Resource(namespaceResource), pool
 }

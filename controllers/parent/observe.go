@@ -99,6 +99,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	p.relatedUntil = asked.expires
 	var err error
 	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(p.key, asked.rules)
+	sortByKey(p.observed.Related)
 	return err
 }
 

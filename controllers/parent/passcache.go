@@ -216,6 +216,18 @@ func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, read e
 	c.answers.Put(c.answerKey(key, call), answer, int64(answer.size+answerOverhead))
 }
 
+// rememberAnswers stores the new ones of the answers that a pass holds, except the invalid ones.
+func (c *passCache) rememberAnswers(key controller.Key, revision string, held *heldAnswers, invalid []variant.Call) {
+	isInvalid := callKeys(invalid)
+	for _, a := range held.answers {
+		if a.isNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
+			c.rememberAnswer(key, a.Call, a.read, cachedAnswer{
+				revision: revision, body: a.Body, size: a.size, expires: a.expires, read: inputsIn(a.read),
+			})
+		}
+	}
+}
+
 // dropAnswers drops the answers to calls.
 func (c *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
 	if len(calls) == 0 {

@@ -130,6 +130,10 @@ type Environment struct {
 	StatusDelay time.Duration
 }
 
+// DefaultAnswerCacheBytes is how much memory the kept answers of a process may take, and
+// DefaultPassAnswerBytes how much those may that one pass holds, unless Environment says otherwise.
+const DefaultAnswerCacheBytes, DefaultPassAnswerBytes = 128 << 20, 128 << 20
+
 func (e *Environment) maxAnswerBytes() int {
 	if e.PassAnswerBytes <= 0 {
 		return DefaultPassAnswerBytes

@@ -316,7 +316,7 @@ func TestUnknownNamespace(t *testing.T) {
 		for name, rule := range map[string]*relatedRule{
 			"all":          {resource: gadgets, selector: labels.Everything(), namespaces: selector},
 			"in namespace": {resource: gadgets, selector: labels.Everything(), namespaces: selector, namespace: "unknown"},
-			"by name":      {resource: gadgets, selector: labels.Everything(), namespaces: selector, names: setOf("gadget")},
+			"by name":      {resource: gadgets, selector: labels.Everything(), namespaces: selector, names: map[string]bool{"gadget": true}},
 		} {
 			rules := []*relatedRule{rule}
 			s.askRules("parent", rules)

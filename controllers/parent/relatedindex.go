@@ -223,6 +223,16 @@ func (r *relatedIndex) err() error {
 	return nil
 }
 
+// resources returns the resources that the rules select now.
+func (r *relatedIndex) resources() (all []discovery.Resource) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cache := range r.caches {
+		all = append(all, cache.resource)
+	}
+	return all
+}
+
 // close closes all caches.
 func (r *relatedIndex) close() {
 	r.mu.Lock()

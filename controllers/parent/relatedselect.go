@@ -22,7 +22,7 @@ type relatedReader struct {
 	cache, namespaceCache *informer.Handle
 }
 
-// collect returns the objects that the rules select, each once, and their kinds.
+// collect returns the objects that the rules select, each once and in no order, and their kinds.
 func (r *relatedIndex) collect(key controller.Key, rules []*relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
 	readers, err := r.readers(key, rules)
 	if err != nil {
@@ -46,7 +46,6 @@ func (r *relatedIndex) collect(key controller.Key, rules []*relatedRule) ([]*uns
 			}
 		}
 	}
-	sortByKey(objects)
 	return objects, kinds, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // Selection is what a rule of a customize answer selects, for who has no caches of all objects and asks for these alone.
@@ -20,6 +21,17 @@ type Selection struct {
 	Names []string
 	// Labels are those of the objects, and Namespaces those of their namespaces. Namespaces is nil if they do not matter.
 	Labels, Namespaces labels.Selector
+}
+
+// Read returns what the rule selects in a cache of its resource, which has synced. namespaces is that of Namespaces, if these matter.
+func (s *Selection) Read(cache, namespaces *informer.Handle) ([]*unstructured.Unstructured, error) {
+	reader := relatedReader{cache: cache, namespaceCache: namespaces, relatedRule: &relatedRule{
+		resource: s.Resource, namespace: s.Namespace, selector: s.Labels, namespaces: s.Namespaces,
+	}}
+	if s.Names != nil {
+		reader.names = maps.Collect(each(s.Names))
+	}
+	return reader.read()
 }
 
 // Selections returns what an answer of the customize hook about a parent selects. Like a pass it refuses an answer that is invalid or

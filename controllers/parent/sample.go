@@ -251,25 +251,17 @@ func (v *View) Related(ctx context.Context, selection Selection) (objects []*uns
 		return nil, err
 	}
 	defer cache.Close()
-	reader := relatedReader{cache: cache, relatedRule: &relatedRule{
-		resource: selection.Resource, namespace: selection.Namespace, selector: selection.Labels, namespaces: selection.Namespaces,
-	}}
-	if selection.Names != nil {
-		reader.names = make(map[string]bool, len(selection.Names))
-		for _, name := range selection.Names {
-			reader.names[name] = true
-		}
-	}
+	var namespaces *informer.Handle
 	if selection.Namespaces != nil {
-		if reader.namespaceCache, err = v.caches.share(ctx, namespaceResource); err != nil {
+		if namespaces, err = v.caches.share(ctx, namespaceResource); err != nil {
 			return nil, err
 		}
-		defer reader.namespaceCache.Close()
-		if objects, err = v.more(reader.namespaceCache, reader.namespaceCache.List()...); err != nil {
+		defer namespaces.Close()
+		if objects, err = v.more(namespaces, namespaces.List()...); err != nil {
 			return nil, err
 		}
 	}
-	found, err := reader.read()
+	found, err := selection.Read(cache, namespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -278,12 +270,4 @@ func (v *View) Related(ctx context.Context, selection Selection) (objects []*uns
 }
 
 // RelatedResources returns the resources that the customize hook's answers select now.
-func (r *Reconciler) RelatedResources() []discovery.Resource {
-	r.related.mu.Lock()
-	defer r.related.mu.Unlock()
-	var all []discovery.Resource
-	for _, cache := range r.related.caches {
-		all = append(all, cache.resource)
-	}
-	return all
-}
+func (r *Reconciler) RelatedResources() []discovery.Resource { return r.related.resources() }
