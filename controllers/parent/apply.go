@@ -201,7 +201,7 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
-	p.creationWaiters.add(change.Key, p.key)
+	p.creationWaiters.Add(change.Key, p.key)
 	blocking := p.blockingObject
 	if p.isRevision(change) {
 		blocking = p.blockingRevision

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -37,7 +38,7 @@ func (r *Reconciler) openCaches() {
 	for _, rule := range r.config.Inputs {
 		r.inputSources = append(r.inputSources, inputSource{InputRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
 		if rule.ByNamespace && r.namespaces == nil {
-			r.namespaces = r.env.Pool.Open(namespaceResource)
+			r.namespaces = r.env.Pool.Open(waiters.NamespaceResource)
 		}
 	}
 	if resource := r.config.Revisions; resource != nil {
@@ -73,7 +74,7 @@ func (r *Reconciler) Close() {
 	}
 	r.related.close()
 	r.previewCaches.close()
-	r.namespaceWaiters.close()
+	r.namespaceWaiters.Close()
 	r.pendingWrites.close()
 	r.passCache.close()
 	r.env.Registry.remove(r)

@@ -32,7 +32,7 @@ const debounce = 10 * time.Millisecond
 // before the queue is processed.
 func (r *Reconciler) Watch(queue Queue) error {
 	enqueueSoon := func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
-	r.related.queue, r.namespaceWaiters.queue = enqueueSoon, enqueueSoon
+	r.related.queue, r.namespaceWaiters.Queue = enqueueSoon, enqueueSoon
 	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
 	r.env.Registry.add(r)
 	var errs []error
@@ -125,7 +125,7 @@ func (r *Reconciler) ownedEvent(queue Queue, e informer.Event) {
 	if e.New == nil {
 		r.history.forget(apply.KeyOf(e.Old))
 	}
-	for key := range r.creationWaiters.take(apply.KeyOf(e.Object())) {
+	for key := range r.creationWaiters.Take(apply.KeyOf(e.Object())) {
 		queue.EnqueueSoon(key, debounce)
 	}
 	var last *metav1.OwnerReference

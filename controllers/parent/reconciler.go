@@ -23,6 +23,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -166,8 +167,8 @@ type shared struct {
 	// By parent.
 	passCache        *passCache
 	related          *relatedIndex
-	creationWaiters  *creationWaiters
-	namespaceWaiters *namespaceWaiters
+	creationWaiters  *waiters.Creations
+	namespaceWaiters *waiters.Namespaces
 	resyncs          *rateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
@@ -211,8 +212,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{&shared{
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
-		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
-		namespaceWaiters: newNamespaceWaiters(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
+		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: waiters.NewCreations(),
+		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
@@ -363,7 +364,7 @@ func (r *Reconciler) leave(key controller.Key) (outdated bool) {
 	r.resyncs.forget(key)
 	r.leftStatuses.forget(key)
 	r.related.forget(key)
-	r.namespaceWaiters.forget(key)
+	r.namespaceWaiters.Forget(key)
 	r.finalizeWaits.forget(key)
 	return r.outdated.forget(key)
 }

@@ -19,6 +19,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/test/cluster"
@@ -46,7 +47,7 @@ type relatedScene struct {
 
 func newRelatedScene(t *testing.T, objects ...*unstructured.Unstructured) *relatedScene {
 	t.Helper()
-	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList", namespaceResource: "NamespaceList"}
+	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList", waiters.NamespaceResource: "NamespaceList"}
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -278,7 +279,7 @@ func TestNamespaceEvent(t *testing.T) {
 		if env != "" {
 			set["env"] = env
 		}
-		o := namespace("a", false)
+		o := parenttest.Namespace("a", false)
 		o.SetLabels(set)
 		return o
 	}

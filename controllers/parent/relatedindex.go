@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -29,7 +29,7 @@ type relatedIndex struct {
 	index      map[indexKey]map[*sharedRule]bool
 	namespaces *informer.Handle                // once a rule selects namespaces
 	unserved   map[controller.Key]resourceName // the resource that a parent waits for
-	unsynced   parentSets[schema.GroupVersionResource]
+	unsynced   waiters.Sets[schema.GroupVersionResource]
 
 	ctx    context.Context // ends on close
 	cancel context.CancelFunc
@@ -67,16 +67,13 @@ type relatedRequest struct {
 	expires  time.Time // zero means never
 }
 
-// namespaceResource is also the resource in the index keys of namespace selectors.
-var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
-
 func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &relatedIndex{
 		ctx: ctx, cancel: cancel, pool: pool, queue: func(controller.Key) {},
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{}, rules: map[ruleID]*sharedRule{}, index: map[indexKey]map[*sharedRule]bool{},
-		unserved: map[controller.Key]resourceName{}, unsynced: parentSets[schema.GroupVersionResource]{},
+		unserved: map[controller.Key]resourceName{}, unsynced: waiters.Sets[schema.GroupVersionResource]{},
 	}
 }
 
@@ -208,7 +205,7 @@ func (r *relatedIndex) forget(key controller.Key) {
 	defer r.mu.Unlock()
 	r.drop(key)
 	delete(r.unserved, key)
-	r.unsynced.drop(key)
+	r.unsynced.Drop(key)
 }
 
 // err returns why a related resource cannot be read at present, or nil.
@@ -264,7 +261,7 @@ func (r *relatedIndex) openCaches(rule *relatedRule) error {
 	if rule.namespaces == nil || r.namespaces != nil {
 		return nil
 	}
-	r.namespaces = r.pool.Open(namespaceResource)
-	go r.wakeWhenSynced(r.ctx, namespaceResource, r.namespaces)
+	r.namespaces = r.pool.Open(waiters.NamespaceResource)
+	go r.wakeWhenSynced(r.ctx, waiters.NamespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
 }

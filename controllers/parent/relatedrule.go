@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -127,7 +128,9 @@ func (r *relatedRule) indexKeys() []indexKey {
 }
 
 // namespaceKey returns the index key of the rules that select namespaces by a token.
-func namespaceKey(token string) indexKey { return indexKey{namespaceResource, "selected", token} }
+func namespaceKey(token string) indexKey {
+	return indexKey{waiters.NamespaceResource, "selected", token}
+}
 
 const (
 	// anyToken is the token of selectors that nothing narrows down.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -54,11 +55,11 @@ func (r *relatedIndex) collect(key controller.Key, rules []*relatedRule) ([]*uns
 func (r *relatedIndex) readers(key controller.Key, rules []*relatedRule) ([]relatedReader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unsynced.drop(key)
+	r.unsynced.Drop(key)
 	readers := make([]relatedReader, len(rules))
 	for i, rule := range rules {
 		if unfilled, ok := r.unsyncedFor(rule); ok {
-			r.unsynced.add(unfilled, key)
+			r.unsynced.Add(unfilled, key)
 			if err := r.forbidden(unfilled); err != nil {
 				return nil, err
 			}
@@ -77,7 +78,7 @@ func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResour
 	case cache == nil || !cache.HasSynced():
 		return gvr, true
 	case rule.namespaces != nil && !r.namespaces.HasSynced():
-		return namespaceResource, true
+		return waiters.NamespaceResource, true
 	default:
 		return gvr, false
 	}

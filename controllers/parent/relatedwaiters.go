@@ -88,5 +88,5 @@ func (r *relatedIndex) wakeWhenSynced(ctx context.Context, resource schema.Group
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.enqueueAll(r.unsynced.take(resource))
+	r.enqueueAll(r.unsynced.Take(resource))
 }

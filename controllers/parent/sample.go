@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -253,7 +254,7 @@ func (v *View) Related(ctx context.Context, selection Selection) (objects []*uns
 	defer cache.Close()
 	var namespaces *informer.Handle
 	if selection.Namespaces != nil {
-		if namespaces, err = v.caches.share(ctx, namespaceResource); err != nil {
+		if namespaces, err = v.caches.share(ctx, waiters.NamespaceResource); err != nil {
 			return nil, err
 		}
 		defer namespaces.Close()

@@ -1,4 +1,4 @@
-package parent
+package waiters
 
 import (
 	"testing"
@@ -10,16 +10,16 @@ import (
 
 func TestParentSets(t *testing.T) {
 	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
-	w := parentSets[string]{}
+	w := Sets[string]{}
 	for _, key := range []controller.Key{a, b, a} {
-		w.add("x", key)
+		w.Add("x", key)
 	}
-	w.add("y", a)
-	w.drop(a)
-	if diff := cmp.Diff(parentSets[string]{"x": {b: true}}, w); diff != "" {
+	w.Add("y", a)
+	w.Drop(a)
+	if diff := cmp.Diff(Sets[string]{"x": {b: true}}, w); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := w.take("x"); len(got) != 1 || !got[b] || len(w) > 0 {
+	if got := w.Take("x"); len(got) != 1 || !got[b] || len(w) > 0 {
 		t.Errorf("took %v, %v still wait", got, w)
 	}
 }

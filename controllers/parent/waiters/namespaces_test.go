@@ -1,4 +1,4 @@
-package parent
+package waiters
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -35,32 +35,19 @@ func (w recordedQueue) expect(t *testing.T, want string) {
 	}
 }
 
-// startNamespaceWaiters returns namespaceWaiters for a cluster without namespaces.
-func startNamespaceWaiters(t *testing.T) (*namespaceWaiters, recordedQueue, dynamic.ResourceInterface, *informer.Pool) {
+// startNamespaceWaiters returns Namespaces for a cluster without namespaces.
+func startNamespaceWaiters(t *testing.T) (*Namespaces, recordedQueue, dynamic.ResourceInterface, *informer.Pool) {
 	t.Helper()
-	listKinds := map[schema.GroupVersionResource]string{namespaceResource: "NamespaceList"}
+	listKinds := map[schema.GroupVersionResource]string{NamespaceResource: "NamespaceList"}
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	pool := informer.NewPool(ctx, client, logr.Discard())
 	queue := recordedQueue{make(chan controller.Key, 100)}
-	a := newNamespaceWaiters(pool)
-	a.queue = queue.enqueue
-	t.Cleanup(a.close)
-	return a, queue, client.Resource(namespaceResource), pool
-}
-
-func namespace(name string, deleting bool) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
-	o.SetName(name)
-	o.SetUID("u-" + "1")
-	o.SetResourceVersion("1")
-	if deleting {
-		now := metav1.Now()
-		o.SetDeletionTimestamp(&now)
-		o.SetResourceVersion("2")
-	}
-	return o
+	a := NewNamespaces(pool)
+	a.Queue = queue.enqueue
+	t.Cleanup(a.Close)
+	return a, queue, client.Resource(NamespaceResource), pool
 }
 
 func setOf(names ...string) map[string]bool {
@@ -72,9 +59,9 @@ func setOf(names ...string) map[string]bool {
 }
 
 // wait has a parent wait for a namespace, and returns when the watch is synced.
-func (w *namespaceWaiters) wait(t *testing.T, parent, namespace string) {
+func (w *Namespaces) wait(t *testing.T, parent, namespace string) {
 	t.Helper()
-	if err := w.set(controller.Key{Name: parent}, setOf(namespace)); err != nil {
+	if err := w.Set(controller.Key{Name: parent}, setOf(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	if !w.cache.WaitForSync(t.Context()) {
@@ -89,31 +76,31 @@ func TestNamespaceWaiters(t *testing.T) {
 	}
 	a.wait(t, "a", "late")
 	a.wait(t, "b", "other")
-	if !a.isUnusable(controller.Key{Name: "a"}, "late") {
+	if !a.IsUnusable(controller.Key{Name: "a"}, "late") {
 		t.Error("a missing namespace is tried")
 	}
-	if a.isUnusable(controller.Key{Name: "a"}, "other") || a.isUnusable(controller.Key{Name: "c"}, "late") {
+	if a.IsUnusable(controller.Key{Name: "a"}, "other") || a.IsUnusable(controller.Key{Name: "c"}, "late") {
 		t.Error("a namespace that the parent does not wait for yet is not tried")
 	}
-	if _, err := namespaces.Create(t.Context(), namespace("late", false), metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(t.Context(), parenttest.Namespace("late", false), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	queue.expect(t, "a")
-	if a.isUnusable(controller.Key{Name: "a"}, "late") {
+	if a.IsUnusable(controller.Key{Name: "a"}, "late") {
 		t.Error("a created namespace is not tried")
 	}
-	if _, err := namespaces.Update(t.Context(), namespace("late", true), metav1.UpdateOptions{}); err != nil {
+	if _, err := namespaces.Update(t.Context(), parenttest.Namespace("late", true), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := namespaces.Delete(t.Context(), "late", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	queue.expect(t, "a") // Once: for the deletion, not for its beginning.
-	a.forget(controller.Key{Name: "a"})
+	a.Forget(controller.Key{Name: "a"})
 	if pool.Len() != 1 {
 		t.Error("namespaces are not watched though a parent waits")
 	}
-	a.forget(controller.Key{Name: "b"})
+	a.Forget(controller.Key{Name: "b"})
 	if pool.Len() != 0 || len(a.parents)+len(a.byKey) != 0 {
 		t.Error("namespaces are watched though no parent waits any more")
 	}
@@ -126,7 +113,7 @@ func TestNamespaceWaiters(t *testing.T) {
 // was created before.
 func TestNamespaceBeforeTheWatch(t *testing.T) {
 	a, queue, namespaces, _ := startNamespaceWaiters(t)
-	if _, err := namespaces.Create(t.Context(), namespace("late", false), metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(t.Context(), parenttest.Namespace("late", false), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.wait(t, "a", "late")
@@ -145,13 +132,13 @@ func TestNamespaceWaitersConcurrently(t *testing.T) {
 		all.Go(func() {
 			for n := range 20 {
 				if n%4 == 0 && parent == "a" {
-					_, _ = namespaces.Create(context.Background(), namespace("late", false), metav1.CreateOptions{})
+					_, _ = namespaces.Create(context.Background(), parenttest.Namespace("late", false), metav1.CreateOptions{})
 					_ = namespaces.Delete(context.Background(), "late", metav1.DeleteOptions{})
 				}
-				if err := a.set(controller.Key{Name: parent}, setOf("late", "other")); err != nil {
+				if err := a.Set(controller.Key{Name: parent}, setOf("late", "other")); err != nil {
 					t.Error(err)
 				}
-				a.forget(controller.Key{Name: parent})
+				a.Forget(controller.Key{Name: parent})
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package parent
+package waiters
 
 import (
 	"testing"
@@ -8,16 +8,16 @@ import (
 )
 
 func TestCreationWaiters(t *testing.T) {
-	b := newCreationWaiters()
+	b := NewCreations()
 	a, c := controller.Key{Name: "a"}, controller.Key{Name: "c"}
 	for _, parent := range []controller.Key{a, c, a} {
-		b.add(apply.Key{Name: "taken"}, parent)
+		b.Add(apply.Key{Name: "taken"}, parent)
 	}
-	b.add(apply.Key{Name: "other"}, c)
-	if waiting := b.take(apply.Key{Name: "taken"}); len(waiting) != 2 || !waiting[a] || !waiting[c] {
+	b.Add(apply.Key{Name: "other"}, c)
+	if waiting := b.Take(apply.Key{Name: "taken"}); len(waiting) != 2 || !waiting[a] || !waiting[c] {
 		t.Errorf("%v wait for the object, want both parents", waiting)
 	}
-	if waiting := b.take(apply.Key{Name: "taken"}); len(waiting) != 0 {
+	if waiting := b.Take(apply.Key{Name: "taken"}); len(waiting) != 0 {
 		t.Errorf("%v still wait for the object after take", waiting)
 	}
 }
