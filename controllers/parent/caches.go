@@ -76,7 +76,7 @@ func (r *Reconciler) Close() {
 	r.previewCaches.close()
 	r.namespaceWaiters.Close()
 	r.pendingWrites.close()
-	r.passCache.close()
+	r.passCache.Close()
 	r.env.Registry.remove(r)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -34,14 +35,14 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := tc.pass
 			p.shared = &shared{
-				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 				detector: newFightDetector(clock),
 			}
 			p.key, p.parent = key, parenttest.Object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, unchanged := p.passCache.lookupResult(key, p.fingerprint, p.parent); unchanged != tc.want {
+			if _, unchanged := p.passCache.LookupResult(key, p.fingerprint, p.parent); unchanged != tc.want {
 				t.Errorf("remembered: %v, want %v: %s", unchanged, tc.want, tc.reason)
 			}
 		})
@@ -55,7 +56,7 @@ func TestConcludeGathersExpiries(t *testing.T) {
 		-time.Second: 100 * time.Millisecond, time.Microsecond: 100 * time.Millisecond, time.Minute: time.Minute,
 	} {
 		p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
-			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 			detector: newFightDetector(clock),
 		}}
 		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
@@ -70,7 +71,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
 	p := &pass{key: key, parent: parenttest.Object("p"), shared: &shared{
-		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		detector: newFightDetector(clock),
 	}}
 	defer p.pendingWrites.close()
@@ -79,7 +80,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remembered, unchanged := p.passCache.lookupResult(key, p.fingerprint, p.parent)
+	remembered, unchanged := p.passCache.LookupResult(key, p.fingerprint, p.parent)
 	if !unchanged || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
 		t.Errorf("remembered: %v, requeued after %s and then every %s, want a remembered pass without requeue",
 			unchanged, result.RequeueAfter, remembered.RequeueAfter)
@@ -114,7 +115,7 @@ func TestConcludeOfFailedPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), shortestBackoff: tc.backoff, shared: &shared{
-				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 				detector: newFightDetector(clock),
 			}}
 			if tc.answers > 0 {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -50,7 +51,7 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 	call := variant.Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
 	now := p.env.Clock.Now()
 	answered, err := p.call(ctx, call, now)
-	asked.read = inputsIn(answered.Read)
+	asked.read = answers.InputsIn(answered.Read)
 	if lifetime := p.lifetime(answered); lifetime > 0 {
 		asked.expires = now.Add(lifetime)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -109,7 +110,7 @@ func newRequests() *requests { return &requests{byParent: map[controller.Key]req
 func requestOf(parent *unstructured.Unstructured) request {
 	version := uint64(parent.GetGeneration()) // A deletion changes it, too.
 	if version == 0 {
-		if version = hashContent(parent, readLabels|readAnnotations); parent.GetDeletionTimestamp() != nil {
+		if version = answers.HashContent(parent, answers.ReadLabels|answers.ReadAnnotations); parent.GetDeletionTimestamp() != nil {
 			version++
 		}
 	}

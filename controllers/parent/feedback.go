@@ -142,7 +142,7 @@ func (p *pass) hashOrigins() {
 		p.hashed.allOrigins += hash
 	}
 	for _, child := range p.observed.Children {
-		add(fightSubject{parent: p.parent.GetUID(), child: apply.KeyOf(child)}, p.passCache.versionOf(child))
+		add(fightSubject{parent: p.parent.GetUID(), child: apply.KeyOf(child)}, p.passCache.VersionOf(child))
 	}
 	for _, part := range []string{parentMetadata, parentStatus} {
 		add(p.parentSubject(part), p.hashPart(p.observed.Parent, part))

@@ -50,7 +50,7 @@ func (p *pass) commonInputs() fightInputs {
 
 func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
 	var h maphash.Hash
-	h.SetSeed(p.passCache.seed)
+	h.SetSeed(p.passCache.Seed)
 	write(&h)
 	return h.Sum64()
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -33,53 +34,53 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	if err := p.findOldPrograms(calls); err != nil {
 		return variant.Desired{}, err
 	}
-	held := newHeldAnswers(calls, p.env.maxAnswerBytes())
+	held := answers.NewHeld(calls, p.env.maxAnswerBytes())
 	var group errgroup.Group
 	group.SetLimit(max(p.env.Calls, 1))
 	for i, call := range calls {
 		group.Go(func() error {
-			if held.hasRoomFor(i) {
-				held.add(i, p.answer(ctx, call, held))
+			if held.HasRoomFor(i) {
+				held.Add(i, p.answer(ctx, call, held))
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // Each error is in its answer.
-	p.passCache.retainAnswers(p.key, calls)
-	desired, err := p.config.Variant.Desired(p.observed, held.all())
-	p.read |= inputsIn(append(engines.ReadSet{}, desired.ParentReads...))
-	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
+	p.passCache.RetainAnswers(p.key, calls)
+	desired, err := p.config.Variant.Desired(p.observed, held.All())
+	p.read |= answers.InputsIn(append(engines.ReadSet{}, desired.ParentReads...))
+	p.passCache.DropAnswers(p.key, desired.InvalidAnswers)
 	if err == nil {
-		p.passCache.rememberAnswers(p.key, p.programs.Revision, held, desired.InvalidAnswers)
+		p.passCache.RememberAnswers(p.key, p.programs.Revision, held, desired.InvalidAnswers)
 		p.maskAnswers(&desired)
 	}
 	return desired, err
 }
 
 // answer returns the answer to a call: a cached one, or a new one, with its size.
-func (p *pass) answer(ctx context.Context, call variant.Call, held *heldAnswers) heldAnswer {
+func (p *pass) answer(ctx context.Context, call variant.Call, held *answers.Held) answers.Answer {
 	now := p.env.Clock.Now()
-	if cached, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
-		p.noteExpiry(cached.expires)
-		p.noteRead(cached.read)
+	if cached, ok := p.passCache.LookupAnswer(p.key, call, p.programs.Revision, now); ok {
+		p.noteExpiry(cached.Expires)
+		p.noteRead(cached.Read)
 		p.knownAnswers.Add(1)
-		return heldAnswer{Answer: variant.Answer{Call: call, Body: cached.body}, size: cached.size}
+		return answers.Answer{Answer: variant.Answer{Call: call, Body: cached.Body}, Size: cached.Size}
 	}
-	if busy := held.busyError(); busy != nil {
-		return heldAnswer{Answer: variant.Answer{Call: call, Err: busy}}
+	if busy := held.BusyError(); busy != nil {
+		return answers.Answer{Answer: variant.Answer{Call: call, Err: busy}}
 	}
 	response, err := p.call(ctx, call, now)
-	p.noteRead(inputsIn(response.Read))
+	p.noteRead(answers.InputsIn(response.Read))
 	if err != nil {
-		return heldAnswer{Answer: variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}}
+		return answers.Answer{Answer: variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}}
 	}
 	expires := p.expiry(response, now)
 	if len(call.Stamps) > 0 {
 		p.noteExpiry(expires)
 	}
-	return heldAnswer{
-		Answer: variant.Answer{Call: call, Body: response.Body}, size: held.sizeOf(call, response.Body),
-		isNew: true, read: response.Read, expires: expires,
+	return answers.Answer{
+		Answer: variant.Answer{Call: call, Body: response.Body}, Size: held.SizeOf(call, response.Body),
+		IsNew: true, Read: response.Read, Expires: expires,
 	}
 }
 

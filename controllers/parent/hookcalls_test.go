@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,9 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 func TestWithTimeout(t *testing.T) {
@@ -185,5 +190,142 @@ func TestCallsOfBusyHost(t *testing.T) {
 	}
 	if n := program.calls.Load(); n > int64(2*p.env.Calls) {
 		t.Errorf("%d calls were made", n)
+	}
+}
+
+// manyCalls is a variant with so many calls with stamps. The answer to the call "bad" is invalid.
+type manyCalls struct {
+	variant.Variant
+	subjects []string
+	answered func(answers []variant.Answer)
+	err      error
+}
+
+func (v *manyCalls) Calls(variant.Observed) ([]variant.Call, error) {
+	var calls []variant.Call
+	for _, subject := range v.subjects {
+		calls = append(calls, variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}})
+	}
+	return calls, nil
+}
+
+func (v *manyCalls) Desired(_ variant.Observed, answers []variant.Answer) (desired variant.Desired, err error) {
+	v.answered(answers)
+	for _, answer := range answers {
+		if answer.Call.Subject == "bad" {
+			desired.InvalidAnswers = append(desired.InvalidAnswers, answer.Call)
+		}
+	}
+	return desired, v.err
+}
+
+// largeAnswers is a program whose answers each have that many bytes.
+type largeAnswers struct {
+	engines.ProgramBase
+	bytes int
+	calls atomic.Int64
+}
+
+func (l *largeAnswers) Run(context.Context, engines.Call) (engines.Response, error) {
+	l.calls.Add(1)
+	return engines.Response{Body: map[string]any{"text": strings.Repeat("x", l.bytes)}}, nil
+}
+
+// newManyCallsPass returns a pass of a variant with one hook and a cache of a budget.
+func newManyCallsPass(v variant.Variant, program engines.Program, budget int64) *pass {
+	known := lru.New(budget)
+	return &pass{
+		shared: &shared{
+			config: Config{Definition: "MapController m", Variant: v}, passCache: answers.NewCache(known, "MapController m"),
+			env: Environment{Clock: clocktesting.NewFakeClock(time.Unix(5, 0)), Calls: 8, Answers: known, PassAnswerBytes: budget},
+		},
+		key: controller.Key{Name: "p"}, parent: &unstructured.Unstructured{Object: map[string]any{}},
+		programs: Programs{Revision: "r", ByHook: map[string]engines.Program{"map": program}},
+	}
+}
+
+// TestLargeAnswersAreBounded has the hook of a map answer 7 MB for each of 200 inputs.
+func TestLargeAnswersAreBounded(t *testing.T) {
+	const budget, bytes, calls = 64 << 20, 7 << 20, 200
+	program := &largeAnswers{bytes: bytes}
+	v := &manyCalls{subjects: make([]string, calls)}
+	for i := range v.subjects {
+		v.subjects[i] = fmt.Sprint(i)
+	}
+	before := heapInUse()
+	failed := 0
+	v.answered = func(answers []variant.Answer) {
+		if grown := heapInUse() - before; grown > budget+8<<20 {
+			t.Errorf("the pass holds %d MiB, want at most %d", grown>>20, budget>>20)
+		}
+		for i, answer := range answers {
+			if answer.Err != nil {
+				failed++
+			} else if failed > 0 {
+				t.Errorf("answer %d is held, though one before it is not", i)
+			}
+		}
+		if failed != calls-budget/bytes {
+			t.Errorf("%d calls fail, want all but %d", failed, budget/bytes)
+		}
+		want := "HookLimitExceeded: map hook: the responses of this sync take more than 64 MiB of memory, with what is made " +
+			"of the objects: there is room for the first 9 of 200: return less, spread the work over several parents, or raise --max-sync-response-size"
+		if err := answers[calls-1].Err; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	p := newManyCallsPass(v, program, budget)
+	if _, err := p.callHooks(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := program.calls.Load(); n > budget/bytes+8 {
+		t.Errorf("%d calls were made, though there is room for %d answers", n, budget/bytes)
+	}
+	if grown := heapInUse() - before; grown > budget+8<<20 {
+		t.Errorf("after the pass %d MiB are held, want at most %d", grown>>20, budget>>20)
+	}
+	runtime.KeepAlive(p)
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestOnlyValidAnswersAreRemembered checks which answers a second pass has to ask for again.
+func TestOnlyValidAnswersAreRemembered(t *testing.T) {
+	boom := errors.New("boom")
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   []int64 // calls after each pass
+	}{
+		"Invalid": {"An invalid answer is asked for again, the others are not.", nil, []int64{3, 4, 5}},
+		"Failed":  {"If the answers can't be read, none is remembered.", boom, []int64{3, 6, 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := &largeAnswers{bytes: 10}
+			v := &manyCalls{subjects: []string{"a", "bad", "b"}, err: tc.err}
+			p := newManyCallsPass(v, program, 1<<20)
+			v.answered = func([]variant.Answer) {
+				if name == "Failed" || program.calls.Load() == 3 {
+					if n := p.env.Answers.Len("MapController m", answers.AnswerGroup{Cache: p.passCache, Parent: p.key}); n != 0 {
+						t.Errorf("%d answers are remembered before they are known to be valid", n)
+					}
+				}
+			}
+			var calls []int64
+			for range tc.want {
+				if _, err := p.callHooks(t.Context()); !errors.Is(err, tc.err) {
+					t.Fatal(err)
+				}
+				calls = append(calls, program.calls.Load())
+			}
+			if diff := cmp.Diff(tc.want, calls); diff != "" {
+				t.Errorf("%s\ncalls after each pass (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

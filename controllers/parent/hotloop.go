@@ -73,10 +73,10 @@ func (p *pass) noteOwnWrite(outcome apply.Outcome) {
 	s := fightSubject{parent: p.parent.GetUID(), child: change.Key}
 	var from, to uint64
 	if change.Observed != nil {
-		from = p.passCache.versionOf(change.Observed)
+		from = p.passCache.VersionOf(change.Observed)
 	}
 	if outcome.Object != nil {
-		to = p.passCache.versionOf(outcome.Object)
+		to = p.passCache.VersionOf(outcome.Object)
 	}
 	p.detector.noteOwn(s, from, to)
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -62,7 +63,7 @@ func (l *leftStatuses) forget(key controller.Key) {
 // leaveStatus reports whether the status is left to the next pass, and has that made in time. That pass is made anyway, as
 // children were written, and no hook can tell, as none reads the parent's status.
 func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
-	if p.env.StatusDelay <= 0 || !applied || !p.awaitsEvents || p.read&(readStatus|readVersion) != 0 ||
+	if p.env.StatusDelay <= 0 || !applied || !p.awaitsEvents || p.read&(answers.ReadStatus|answers.ReadVersion) != 0 ||
 		p.isTerminating() || len(desired.Problems) > 0 || len(desired.Waits()) > 0 {
 		return false
 	}
@@ -79,7 +80,7 @@ func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
 // be their memory, also if the call that set it has not read it.
 func (p *pass) sawOldStatus() bool {
 	_, left := p.leftStatuses.of(p.key, p.parent.GetUID())
-	return left && p.read&(readStatus|readVersion) != 0
+	return left && p.read&(answers.ReadStatus|answers.ReadVersion) != 0
 }
 
 // callAgain ends a pass whose hooks have answered, or failed with err, with an old status in view. It writes the one that was left, and

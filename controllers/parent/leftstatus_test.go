@@ -30,7 +30,7 @@ type leftStatusEnv struct {
 
 func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
 	e := &leftStatusEnv{t: t, server: &fakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
-	e.last = newTestPass(fullParent(), readsSpec)
+	e.last = newTestPass(parenttest.FullParent(), readsSpec)
 	client := e.server.client()
 	e.last.env.Client, e.last.env.Clock, e.last.env.Events = client, e.clock, record.NewFakeRecorder(10)
 	e.last.status = NewStatusWriter(client, nil, e.clock)

@@ -77,7 +77,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err := p.observeRelated(ctx); err != nil {
 		return err
 	}
-	p.fingerprint = p.passCache.fingerprint(p.observed, p.programs.Revision, p.SchemaChanges())
+	p.fingerprint = p.passCache.Fingerprint(p.observed, p.programs.Revision, p.SchemaChanges())
 	return nil
 }
 

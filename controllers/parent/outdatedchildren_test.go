@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
@@ -58,7 +59,7 @@ func TestReportOutdated(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
 		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: newProblems(clock, EventLimits{}), outdated: newOutdatedChildren(),
-		passCache: newPassCache(lru.New(1), "d"),
+		passCache: answers.NewCache(lru.New(1), "d"),
 	}
 	secret := parenttest.Object("s", parenttest.WithUID("s-uid"))
 	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})

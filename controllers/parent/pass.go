@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -30,10 +31,10 @@ type pass struct {
 	claim       variant.Claim
 	rules       []apply.Rule
 	observed    variant.Observed
-	fingerprint fingerprint
+	fingerprint answers.Fingerprint
 	mu          sync.Mutex
 	// read is what the hooks and the variant have read.
-	read readInputs
+	read answers.Inputs
 	// answersUntil is when the first of the used answers expires, or zero.
 	answersUntil time.Time
 	// relatedUntil is when the customize hook's answer expires, or zero.
@@ -86,7 +87,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		p.noteNoAnswer(ctx, err)
 		return p.retry(p.writeLeftStatus(ctx, err), false)
 	}
-	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint, p.parent); idle {
+	if result, idle := p.passCache.LookupResult(p.key, p.fingerprint, p.parent); idle {
 		p.leftStatuses.forget(p.key)
 		p.idle = true
 		result.RequeueAfter = p.limitResync(result.RequeueAfter)
@@ -137,7 +138,7 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 		p.noteCalm()
 	}
 	if p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent && p.isSettled(desired) {
-		p.passCache.rememberResult(p.key, p.fingerprint, p.parent, p.inputsOf(desired), result)
+		p.passCache.RememberResult(p.key, p.fingerprint, p.parent, p.inputsOf(desired), result)
 	}
 	return p.requeueAtExpiry(result), nil
 }
@@ -263,4 +264,46 @@ func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
 		after = max(variant.Earlier(after, p.resyncAfter(variant.Desired{})), failure.MinRetryAfter)
 	}
 	return controller.Result{RequeueAfter: after, Retry: failure.RetryOf(err, repeatable)}, err
+}
+
+// noteRead adds what a program has read.
+func (p *pass) noteRead(read answers.Inputs) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read |= read
+}
+
+// inputsOf returns the inputs that count for the result of the pass: what the hooks and the variant have read, and what
+// this package compares with the desired state.
+func (p *pass) inputsOf(desired variant.Desired) answers.Inputs {
+	counted := p.read
+	if len(desired.Labels) > 0 {
+		counted |= answers.ReadLabels
+	}
+	if len(desired.Annotations) > 0 {
+		counted |= answers.ReadAnnotations
+	}
+	if p.hasStatus(desired) || p.revisions != nil {
+		counted |= answers.ReadStatus
+	}
+	return counted
+}
+
+// isSettled reports whether another pass over the parent as it is now would find the same and write nothing, so that this pass
+// can be remembered. It may have written the parent, if no hook has read what it wrote.
+func (p *pass) isSettled(desired variant.Desired) bool {
+	switch {
+	case !p.wrote:
+		return true
+	case p.wroteChildren:
+		return false
+	case answers.HashParent(p.observed.Parent, p.read) != answers.HashParent(p.parent, p.read), len(p.metadataPatch(p.parent, desired)) > 0:
+		return false
+	case !p.hasStatus(desired):
+		return true
+	case desired.StatusOrigin == variant.StatusMerged || p.revisions != nil: // It is made of the observed status, which must be that already.
+		return sameStatus(comparedStatus(p.source.Resource, p.parent, desired.Status), desired.Status)
+	default:
+		return p.status.Stored(p.source.Resource, p.parent, desired.Status)
+	}
 }

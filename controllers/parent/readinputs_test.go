@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
@@ -21,27 +22,13 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	p := &pass{
 		shared: &shared{
 			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: newPendingWrites(clock),
-			passCache: newPassCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), status: NewStatusWriter(nil, nil, clock),
+			passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), status: NewStatusWriter(nil, nil, clock),
 			detector: newFightDetector(clock), resyncs: newRateLimiter[controller.Key](clock, shortResyncs, resyncInterval),
 		},
-		key: controller.Key{Name: "p"}, source: source, parent: parent, observed: variant.Observed{Parent: parent}, read: inputsIn(read),
+		key: controller.Key{Name: "p"}, source: source, parent: parent, observed: variant.Observed{Parent: parent}, read: answers.InputsIn(read),
 	}
-	p.fingerprint = p.passCache.fingerprint(p.observed, "r", 0)
+	p.fingerprint = p.passCache.Fingerprint(p.observed, "r", 0)
 	return p
-}
-
-// fullParent is a parent with all fields that the API server sets.
-func fullParent() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Thing",
-		"metadata": map[string]any{
-			"name": "p", "namespace": "default", "uid": "u", "resourceVersion": "1", "generation": int64(1),
-			"creationTimestamp": "2024-01-01T00:00:00Z", "labels": map[string]any{"a": "1"}, "annotations": map[string]any{"a": "1"},
-			"finalizers":      []any{"f"},
-			"ownerReferences": []any{map[string]any{"kind": "Other", "name": "o", "uid": "ou"}},
-		},
-		"spec": map[string]any{"n": int64(1)}, "status": map[string]any{"n": int64(1)}, "data": map[string]any{"k": "v"},
-	}}
 }
 
 // TestParentThatCounts changes each field of a parent after a pass, and with it the version, and checks whether a pass must follow.
@@ -85,17 +72,17 @@ func TestParentThatCounts(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newTestPass(fullParent(), tc.read)
+			p := newTestPass(parenttest.FullParent(), tc.read)
 			if _, err := p.conclude(tc.desired, nil); err != nil {
 				t.Fatal(err)
 			}
-			after := fullParent()
+			after := parenttest.FullParent()
 			after.SetResourceVersion("2")
 			if tc.path != nil {
 				_ = unstructured.SetNestedField(after.Object, "changed", tc.path...)
 			}
-			now := p.passCache.fingerprint(variant.Observed{Parent: after}, "r", 0)
-			if _, skipped := p.passCache.lookupResult(p.key, now, after); skipped == tc.want {
+			now := p.passCache.Fingerprint(variant.Observed{Parent: after}, "r", 0)
+			if _, skipped := p.passCache.LookupResult(p.key, now, after); skipped == tc.want {
 				t.Errorf("the pass is skipped: %v: %s", skipped, tc.reason)
 			}
 		})
@@ -104,11 +91,11 @@ func TestParentThatCounts(t *testing.T) {
 
 // TestVariantReadsParent checks that what a variant has read of the parent counts like what its hooks have.
 func TestVariantReadsParent(t *testing.T) {
-	for path, want := range map[string]readInputs{
-		"parent.spec": 0, "parent.metadata.labels": readLabels, "parent.metadata.labels.tier": readLabels, "parent.status.phase": readStatus,
-		"parent.metadata": readVersion | readLabels | readAnnotations,
+	for path, want := range map[string]answers.Inputs{
+		"parent.spec": 0, "parent.metadata.labels": answers.ReadLabels, "parent.metadata.labels.tier": answers.ReadLabels, "parent.status.phase": answers.ReadStatus,
+		"parent.metadata": answers.ReadVersion | answers.ReadLabels | answers.ReadAnnotations,
 	} {
-		if got := inputsIn(engines.ReadSet{path}); got != want {
+		if got := answers.InputsIn(engines.ReadSet{path}); got != want {
 			t.Errorf("%s: %b counts, want %b", path, got, want)
 		}
 	}
@@ -120,12 +107,12 @@ func TestRelatedObjectsCount(t *testing.T) {
 		read engines.ReadSet
 		want bool
 	}{"Read": {engines.ReadSet{"related"}, true}, "NotRead": {engines.ReadSet{"parent.spec"}, false}, "Unknown": {nil, true}} {
-		p := newTestPass(fullParent(), tc.read)
+		p := newTestPass(parenttest.FullParent(), tc.read)
 		if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		now := p.passCache.fingerprint(variant.Observed{Parent: p.parent, Related: []*unstructured.Unstructured{parenttest.Object("r")}}, "r", 0)
-		if _, skipped := p.passCache.lookupResult(p.key, now, p.parent); skipped == tc.want {
+		now := p.passCache.Fingerprint(variant.Observed{Parent: p.parent, Related: []*unstructured.Unstructured{parenttest.Object("r")}}, "r", 0)
+		if _, skipped := p.passCache.LookupResult(p.key, now, p.parent); skipped == tc.want {
 			t.Errorf("%s: the pass is skipped: %v", name, skipped)
 		}
 	}
@@ -134,16 +121,16 @@ func TestRelatedObjectsCount(t *testing.T) {
 // TestOnlyTheLastResultCounts checks that a pass is not skipped because of what was before the last one: what was written since, and
 // what the hooks wait for, is of the last one.
 func TestOnlyTheLastResultCounts(t *testing.T) {
-	p := newTestPass(fullParent(), engines.ReadSet{})
+	p := newTestPass(parenttest.FullParent(), engines.ReadSet{})
 	if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	edited := fullParent()
+	edited := parenttest.FullParent()
 	edited.SetResourceVersion("2")
 	edited.Object["spec"] = map[string]any{"n": int64(2)}
-	for _, parent := range []*unstructured.Unstructured{edited, fullParent()} {
-		now := p.passCache.fingerprint(variant.Observed{Parent: parent}, "r", 0)
-		if _, skipped := p.passCache.lookupResult(p.key, now, parent); skipped {
+	for _, parent := range []*unstructured.Unstructured{edited, parenttest.FullParent()} {
+		now := p.passCache.Fingerprint(variant.Observed{Parent: parent}, "r", 0)
+		if _, skipped := p.passCache.LookupResult(p.key, now, parent); skipped {
 			t.Error("the pass is skipped")
 		}
 	}
@@ -204,7 +191,7 @@ func TestSettledByWrites(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			parent := fullParent()
+			parent := parenttest.FullParent()
 			parent.Object["status"] = map[string]any{"n": int64(0)}
 			p := newTestPass(parent, tc.read)
 			defer p.pendingWrites.close()
@@ -212,8 +199,8 @@ func TestSettledByWrites(t *testing.T) {
 			if _, err := p.conclude(tc.desired, nil); err != nil {
 				t.Fatal(err)
 			}
-			now := p.passCache.fingerprint(variant.Observed{Parent: p.parent}, "r", 0)
-			if _, skipped := p.passCache.lookupResult(p.key, now, p.parent); skipped != tc.want {
+			now := p.passCache.Fingerprint(variant.Observed{Parent: p.parent}, "r", 0)
+			if _, skipped := p.passCache.LookupResult(p.key, now, p.parent); skipped != tc.want {
 				t.Errorf("the pass after the write is skipped: %v: %s", skipped, tc.reason)
 			}
 		})
@@ -231,27 +218,4 @@ func writtenAs(p *pass, edit func(o *unstructured.Unstructured)) {
 	written.SetResourceVersion("2")
 	edit(written)
 	p.setParent(written)
-}
-
-// TestContentForCustomize checks when a customize hook is called again for a new version of a parent.
-func TestContentForCustomize(t *testing.T) {
-	for name, tc := range map[string]struct {
-		read engines.ReadSet
-		path []string
-		want bool
-	}{
-		"Spec":           {engines.ReadSet{"parent.spec"}, []string{"spec"}, true},
-		"Labels":         {engines.ReadSet{"parent.spec"}, []string{"metadata", "labels"}, false},
-		"LabelsRead":     {engines.ReadSet{"parent.metadata.labels"}, []string{"metadata", "labels"}, true},
-		"LabelsUnknown":  {nil, []string{"metadata", "labels"}, true},
-		"StatusRead":     {engines.ReadSet{"parent.status"}, []string{"status"}, false}, // As in metacontroller.
-		"GenerationRead": {engines.ReadSet{"parent"}, []string{"metadata", "generation"}, false},
-	} {
-		after, read := fullParent(), inputsIn(tc.read)
-		after.SetResourceVersion("2")
-		_ = unstructured.SetNestedField(after.Object, "changed", tc.path...)
-		if differs := hashContent(fullParent(), read) != hashContent(after, read); differs != tc.want {
-			t.Errorf("%s: the hook is called again: %v", name, differs)
-		}
-	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -165,7 +166,7 @@ type shared struct {
 	history       *childHistory
 	detector      *fightDetector
 	// By parent.
-	passCache        *passCache
+	passCache        *answers.Cache
 	related          *relatedIndex
 	creationWaiters  *waiters.Creations
 	namespaceWaiters *waiters.Namespaces
@@ -212,7 +213,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{&shared{
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
-		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: waiters.NewCreations(),
+		passCache: answers.NewCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: waiters.NewCreations(),
 		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
@@ -360,7 +361,7 @@ func (r *Reconciler) Leave(key controller.Key) { r.leave(key) }
 
 func (r *Reconciler) leave(key controller.Key) (outdated bool) {
 	r.status.Forget(key)
-	r.passCache.forget(key)
+	r.passCache.Forget(key)
 	r.resyncs.forget(key)
 	r.leftStatuses.forget(key)
 	r.related.forget(key)

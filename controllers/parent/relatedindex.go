@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -61,7 +62,7 @@ func (c *relatedCache) close() {
 type relatedRequest struct {
 	version  string // resourceVersion
 	content  uint64
-	read     readInputs // by the customize hook
+	read     answers.Inputs // by the customize hook
 	revision string
 	rules    []*relatedRule
 	expires  time.Time // zero means never
@@ -95,7 +96,7 @@ func (r *relatedIndex) lookup(
 	if asked.version == parent.GetResourceVersion() {
 		return asked, true
 	}
-	if asked.content != hashContent(parent, asked.read) {
+	if asked.content != answers.HashContent(parent, asked.read) {
 		return relatedRequest{}, false
 	}
 	r.mu.Lock()
@@ -106,7 +107,7 @@ func (r *relatedIndex) lookup(
 
 // set replaces a parent's rules, and opens and closes caches as needed.
 func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured, asked relatedRequest) error {
-	asked.version, asked.content = parent.GetResourceVersion(), hashContent(parent, asked.read)
+	asked.version, asked.content = parent.GetResourceVersion(), answers.HashContent(parent, asked.read)
 	ids := make([]ruleID, len(asked.rules))
 	for i, rule := range asked.rules {
 		ids[i] = rule.id()

@@ -20,6 +20,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -252,7 +253,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	r := &shared{
 		env:           Environment{Client: client, Events: events},
 		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
-		detector:      newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
+		detector:      newFightDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
@@ -291,7 +292,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
 		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
-		detector: newFightDetector(clock), passCache: newPassCache(lru.New(1<<20), ""),
+		detector: newFightDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	defer r.pendingWrites.close()

@@ -1,4 +1,4 @@
-package parent
+package answers
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 )
 
 func TestFingerprint(t *testing.T) {
-	m := newPassCache(lru.New(1<<20), "m")
+	m := NewCache(lru.New(1<<20), "m")
 	list := func(objects ...*unstructured.Unstructured) []*unstructured.Unstructured { return objects }
 	base := variant.Observed{Parent: parenttest.Object("p"), Children: list(parenttest.Object("a"), parenttest.Object("b"))}
 	cases := map[string]struct {
@@ -66,11 +66,11 @@ func TestFingerprint(t *testing.T) {
 		"Script": {"A new revision of the scripts counts.", base, "r2", false},
 	}
 	for name, tc := range cases {
-		if same := m.fingerprint(tc.observed, tc.revision, 0) == m.fingerprint(base, "r", 0); same != tc.same {
+		if same := m.Fingerprint(tc.observed, tc.revision, 0) == m.Fingerprint(base, "r", 0); same != tc.same {
 			t.Errorf("%s: %s", name, tc.reason)
 		}
 	}
-	if m.fingerprint(base, "r", 1) == m.fingerprint(base, "r", 0) {
+	if m.Fingerprint(base, "r", 1) == m.Fingerprint(base, "r", 0) {
 		t.Error("A schema that has changed counts.")
 	}
 }
@@ -118,9 +118,9 @@ func TestLookupAnswer(t *testing.T) {
 		"Expired":  {"An expired answer is not reused.", call, "r", engines.ReadSet{"input", "outputs"}, now.Add(time.Minute), false},
 	}
 	for name, tc := range cases {
-		m := newPassCache(lru.New(1<<20), "m")
-		m.rememberAnswer(key, call, tc.read, cachedAnswer{revision: "r", body: "answer", expires: now.Add(time.Minute)})
-		if _, known := m.lookupAnswer(key, tc.call, tc.revision, tc.at); known != tc.known {
+		m := NewCache(lru.New(1<<20), "m")
+		m.rememberAnswer(key, call, tc.read, Cached{revision: "r", Body: "answer", Expires: now.Add(time.Minute)})
+		if _, known := m.LookupAnswer(key, tc.call, tc.revision, tc.at); known != tc.known {
 			t.Errorf("%s: known %v: %s", name, known, tc.reason)
 		}
 	}
@@ -129,45 +129,45 @@ func TestLookupAnswer(t *testing.T) {
 // TestPassCacheCloses closes the instance of a refused edit, while the instance before it goes on.
 func TestPassCacheCloses(t *testing.T) {
 	answers := lru.New(1 << 20)
-	key, running, next := controller.Key{Name: "p"}, newPassCache(answers, "m"), newPassCache(answers, "m")
+	key, running, next := controller.Key{Name: "p"}, NewCache(answers, "m"), NewCache(answers, "m")
 	call := variant.Call{Hook: "map", Subject: "input", Stamps: map[string]string{"input": "1"}}
-	for _, m := range []*passCache{running, next} {
-		m.rememberAnswer(key, call, nil, cachedAnswer{revision: "r"})
+	for _, m := range []*Cache{running, next} {
+		m.rememberAnswer(key, call, nil, Cached{revision: "r"})
 	}
 	etag := lru.Key{Owner: "m", Group: "etags", ID: 1}
 	answers.Put(etag, "answer", 1)
-	next.close()
+	next.Close()
 	now := time.Unix(1000, 0)
-	if _, known := running.lookupAnswer(key, call, "r", now); !known {
+	if _, known := running.LookupAnswer(key, call, "r", now); !known {
 		t.Error("the answers of the running instance are gone")
 	}
 	if _, known := answers.Get(etag); !known {
 		t.Error("the answers that a webhook may confirm are gone")
 	}
-	if _, known := next.lookupAnswer(key, call, "r", now); known {
+	if _, known := next.LookupAnswer(key, call, "r", now); known {
 		t.Error("the answers of the closed instance are kept")
 	}
 }
 
 func TestPassCacheForgets(t *testing.T) {
-	key, m := controller.Key{Name: "p"}, newPassCache(lru.New(1<<20), "m")
+	key, m := controller.Key{Name: "p"}, NewCache(lru.New(1<<20), "m")
 	for _, subject := range []string{"input", "gone"} {
 		call := variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}
-		m.rememberAnswer(key, call, nil, cachedAnswer{revision: "r"})
+		m.rememberAnswer(key, call, nil, Cached{revision: "r"})
 	}
-	m.retainAnswers(key, []variant.Call{{Hook: "map", Subject: "input"}})
-	if n := m.answers.Len("m", answerGroup{m, key}); n != 1 {
+	m.RetainAnswers(key, []variant.Call{{Hook: "map", Subject: "input"}})
+	if n := m.answers.Len("m", AnswerGroup{m, key}); n != 1 {
 		t.Errorf("%d answers are kept, want only that to the remaining call", n)
 	}
-	m.forget(key)
+	m.Forget(key)
 	if got := m.answers.Usage()["m"].Bytes; got != 0 {
 		t.Errorf("answers of a deleted parent are kept, %d bytes", got)
 	}
-	m.rememberAnswer(key, variant.Call{Hook: "map", Stamps: map[string]string{"input": "1"}}, nil, cachedAnswer{size: 100})
+	m.rememberAnswer(key, variant.Call{Hook: "map", Stamps: map[string]string{"input": "1"}}, nil, Cached{Size: 100})
 	if got := m.answers.Usage()["m"].Bytes; got != 100+answerOverhead {
 		t.Errorf("an answer of 100 bytes takes %d", got)
 	}
-	m.close()
+	m.Close()
 	if got := m.answers.Usage(); got["m"].Bytes != 0 {
 		t.Errorf("answers of a definition that has ended are kept: %v", got)
 	}

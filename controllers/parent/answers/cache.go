@@ -1,4 +1,6 @@
-package parent
+// Package answers has what hooks have answered: the cache of answers and of passes that changed
+// nothing, the answers that a pass holds, and what of its input hooks have read.
+package answers
 
 import (
 	"hash/maphash"
@@ -15,10 +17,10 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
-// passCache remembers earlier passes by parent: the result of one that changed nothing, so that
+// Cache remembers earlier passes by parent: the result of one that changed nothing, so that
 // a pass over the same objects can be skipped, and the answers of hooks that can be reused.
-type passCache struct {
-	seed    maphash.Seed
+type Cache struct {
+	Seed    maphash.Seed
 	mu      sync.Mutex
 	results map[controller.Key]passResult
 	// answers are of all definitions of the process, within one budget of bytes.
@@ -26,14 +28,14 @@ type passCache struct {
 	definition string
 }
 
-// answerGroup identifies the answers about one parent, to one instance of the definition.
-type answerGroup struct {
-	cache  *passCache
-	parent controller.Key
+// AnswerGroup identifies the answers about one parent, to one instance of the definition.
+type AnswerGroup struct {
+	Cache  *Cache
+	Parent controller.Key
 }
 
-// fingerprint stands for all input of a pass (docs/design/parent/idle.md).
-type fingerprint struct {
+// Fingerprint stands for all input of a pass (docs/design/parent/idle.md).
+type Fingerprint struct {
 	// version is a hash of the parent's UID and resourceVersion, and related of the related objects and their kinds.
 	version, related uint64
 	// others is a hash of the rest.
@@ -42,9 +44,9 @@ type fingerprint struct {
 
 // passResult is the result of a pass that would change nothing if it were repeated.
 type passResult struct {
-	fingerprint
+	Fingerprint
 	// read is what counts besides the input that always does, and parent the hash of what counts of the parent.
-	read   readInputs
+	read   Inputs
 	parent uint64
 	result controller.Result
 }
@@ -52,23 +54,23 @@ type passResult struct {
 // callKey identifies a call of one parent.
 type callKey struct{ hook, subject string }
 
-// cachedAnswer is an answer that can be reused until it expires, while the programs and the
+// Cached is an answer that can be reused until it expires, while the programs and the
 // fields that the program read are unchanged.
-type cachedAnswer struct {
+type Cached struct {
 	revision string
 	stamps   map[string]string // of the request's fields that the program read
-	read     readInputs
-	body     any
-	size     int       // of body, in bytes of memory
-	expires  time.Time // zero means never
+	Read     Inputs
+	Body     any
+	Size     int       // of body, in bytes of memory
+	Expires  time.Time // zero means never
 }
 
 // answerOverhead is about how many bytes of memory a cached answer takes beside its body.
 const answerOverhead = 1 << 10
 
 // isAnswerTo reports whether the answer can be reused for call.
-func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Time) bool {
-	if s.revision != revision || !s.expires.IsZero() && !now.Before(s.expires) {
+func (s Cached) isAnswerTo(call variant.Call, revision string, now time.Time) bool {
+	if s.revision != revision || !s.Expires.IsZero() && !now.Before(s.Expires) {
 		return false
 	}
 	for field, stamp := range s.stamps {
@@ -79,20 +81,20 @@ func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Ti
 	return true
 }
 
-func newPassCache(answers *lru.Cache, definition string) *passCache {
-	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: answers, definition: definition}
+func NewCache(answers *lru.Cache, definition string) *Cache {
+	return &Cache{Seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: answers, definition: definition}
 }
 
 // answerKey returns the key of an answer in the cache of all definitions.
-func (c *passCache) answerKey(key controller.Key, call variant.Call) lru.Key {
-	return lru.Key{Owner: c.definition, Group: answerGroup{c, key}, ID: callKey{call.Hook, call.Subject}}
+func (c *Cache) answerKey(key controller.Key, call variant.Call) lru.Key {
+	return lru.Key{Owner: c.definition, Group: AnswerGroup{c, key}, ID: callKey{call.Hook, call.Subject}}
 }
 
-// fingerprint returns hashes of all input of a pass: the UIDs and versions of the objects, the
+// Fingerprint returns hashes of all input of a pass: the UIDs and versions of the objects, the
 // revision of the scripts, and the number of schema changes.
-func (c *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) fingerprint {
+func (c *Cache) Fingerprint(o variant.Observed, revision string, schemas uint64) Fingerprint {
 	var h maphash.Hash
-	h.SetSeed(c.seed)
+	h.SetSeed(c.Seed)
 	h.WriteString(revision)
 	writeVersions(&h, o.Children)
 	writeVersions(&h, o.Release)
@@ -102,16 +104,16 @@ func (c *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 	if o.Finalizing {
 		h.WriteByte(1)
 	}
-	return fingerprint{version: c.versionOf(o.Parent), related: c.hashRelated(o), others: h.Sum64()}
+	return Fingerprint{version: c.VersionOf(o.Parent), related: c.hashRelated(o), others: h.Sum64()}
 }
 
 // hashRelated returns a hash of the related objects and their kinds, which hooks see even without objects.
-func (c *passCache) hashRelated(o variant.Observed) uint64 {
+func (c *Cache) hashRelated(o variant.Observed) uint64 {
 	if len(o.Related) == 0 && len(o.RelatedKinds) == 0 {
 		return 0
 	}
 	var h maphash.Hash
-	h.SetSeed(c.seed)
+	h.SetSeed(c.Seed)
 	writeVersions(&h, o.Related)
 	for _, kind := range o.RelatedKinds {
 		maphash.WriteComparable(&h, kind)
@@ -119,10 +121,10 @@ func (c *passCache) hashRelated(o variant.Observed) uint64 {
 	return h.Sum64()
 }
 
-// versionOf returns a hash of the UID and resourceVersion of an object.
-func (c *passCache) versionOf(object *unstructured.Unstructured) uint64 {
+// VersionOf returns a hash of the UID and resourceVersion of an object.
+func (c *Cache) VersionOf(object *unstructured.Unstructured) uint64 {
 	var h maphash.Hash
-	h.SetSeed(c.seed)
+	h.SetSeed(c.Seed)
 	writeVersions(&h, []*unstructured.Unstructured{object})
 	return h.Sum64()
 }
@@ -140,10 +142,10 @@ func writeVersions(h *maphash.Hash, objects []*unstructured.Unstructured) {
 	}
 }
 
-// lookupResult returns the result of the last pass over key, and whether a pass with that fingerprint
+// LookupResult returns the result of the last pass over key, and whether a pass with that fingerprint
 // and parent has the same. Otherwise it forgets the result: what a parent waits for and which events its hooks have asked for is
 // known of the last pass alone.
-func (c *passCache) lookupResult(key controller.Key, now fingerprint, parent *unstructured.Unstructured) (controller.Result, bool) {
+func (c *Cache) LookupResult(key controller.Key, now Fingerprint, parent *unstructured.Unstructured) (controller.Result, bool) {
 	c.mu.Lock()
 	last, ok := c.results[key]
 	c.mu.Unlock()
@@ -166,88 +168,88 @@ func (c *passCache) lookupResult(key controller.Key, now fingerprint, parent *un
 
 // isOf reports whether a pass with that fingerprint and parent has the same result. The content of a parent is looked at only if its
 // version is new.
-func (r passResult) isOf(now fingerprint, parent *unstructured.Unstructured) bool {
+func (r passResult) isOf(now Fingerprint, parent *unstructured.Unstructured) bool {
 	switch {
 	case r.others != now.others, r.read&readRelated != 0 && r.related != now.related:
 		return false
 	case r.version == now.version:
 		return true
 	default:
-		return r.read&readVersion == 0 && r.parent == hashParent(parent, r.read)
+		return r.read&ReadVersion == 0 && r.parent == HashParent(parent, r.read)
 	}
 }
 
-// rememberResult stores the result of a pass that would change nothing the next time, with the parent as it is after the pass. read is
+// RememberResult stores the result of a pass that would change nothing the next time, with the parent as it is after the pass. read is
 // what counts of the input that does not always.
-func (c *passCache) rememberResult(
-	key controller.Key, at fingerprint, parent *unstructured.Unstructured, read readInputs, result controller.Result,
+func (c *Cache) RememberResult(
+	key controller.Key, at Fingerprint, parent *unstructured.Unstructured, read Inputs, result controller.Result,
 ) {
-	at.version = c.versionOf(parent)
-	known := passResult{fingerprint: at, read: read, result: result}
-	if read&readVersion == 0 {
-		known.parent = hashParent(parent, read)
+	at.version = c.VersionOf(parent)
+	known := passResult{Fingerprint: at, read: read, result: result}
+	if read&ReadVersion == 0 {
+		known.parent = HashParent(parent, read)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results[key] = known
 }
 
-// lookupAnswer returns a reusable answer to call.
-func (c *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (cachedAnswer, bool) {
+// LookupAnswer returns a reusable answer to call.
+func (c *Cache) LookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (Cached, bool) {
 	if len(call.Stamps) == 0 {
-		return cachedAnswer{}, false
+		return Cached{}, false
 	}
 	value, ok := c.answers.Get(c.answerKey(key, call))
 	if !ok {
-		return cachedAnswer{}, false
+		return Cached{}, false
 	}
-	s := value.(cachedAnswer)
+	s := value.(Cached)
 	return s, s.isAnswerTo(call, revision, now)
 }
 
 // rememberAnswer stores an answer until it expires or is evicted. read is what the program
 // read of the request.
-func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, read engines.ReadSet, answer cachedAnswer) {
+func (c *Cache) rememberAnswer(key controller.Key, call variant.Call, read engines.ReadSet, answer Cached) {
 	if len(call.Stamps) == 0 {
 		return
 	}
 	answer.stamps = maps.Clone(call.Stamps)
 	maps.DeleteFunc(answer.stamps, func(field, _ string) bool { return !read.Contains(field) })
-	c.answers.Put(c.answerKey(key, call), answer, int64(answer.size+answerOverhead))
+	c.answers.Put(c.answerKey(key, call), answer, int64(answer.Size+answerOverhead))
 }
 
-// rememberAnswers stores the new ones of the answers that a pass holds, except the invalid ones.
-func (c *passCache) rememberAnswers(key controller.Key, revision string, held *heldAnswers, invalid []variant.Call) {
+// RememberAnswers stores the new ones of the answers that a pass holds, except the invalid ones.
+func (c *Cache) RememberAnswers(key controller.Key, revision string, held *Held, invalid []variant.Call) {
 	isInvalid := callKeys(invalid)
 	for _, a := range held.answers {
-		if a.isNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
-			c.rememberAnswer(key, a.Call, a.read, cachedAnswer{
-				revision: revision, body: a.Body, size: a.size, expires: a.expires, read: inputsIn(a.read),
+		if a.IsNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
+			c.rememberAnswer(key, a.Call, a.Read, Cached{
+				revision: revision, Body: a.Body, Size: a.Size, Expires: a.Expires, Read: InputsIn(a.Read),
 			})
 		}
 	}
 }
 
-// dropAnswers drops the answers to calls.
-func (c *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
+// DropAnswers drops the answers to calls.
+func (c *Cache) DropAnswers(key controller.Key, calls []variant.Call) {
 	if len(calls) == 0 {
 		return
 	}
 	unwanted := callKeys(calls)
-	c.answers.DeleteFunc(c.definition, answerGroup{c, key}, func(id, _ any) bool { return unwanted[id.(callKey)] })
+	c.answers.DeleteFunc(c.definition, AnswerGroup{c, key}, func(id, _ any) bool { return unwanted[id.(callKey)] })
 }
 
-// forget drops the entries of a deleted parent.
-func (c *passCache) forget(key controller.Key) {
+// Forget drops the entries of a deleted parent.
+func (c *Cache) Forget(key controller.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.results, key)
-	c.answers.DeleteFunc(c.definition, answerGroup{c, key}, func(_, _ any) bool { return true })
+	c.answers.DeleteFunc(c.definition, AnswerGroup{c, key}, func(_, _ any) bool { return true })
 }
 
-// retainAnswers drops all answers of a parent except those to calls.
-func (c *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
-	group := answerGroup{c, key}
+// RetainAnswers drops all answers of a parent except those to calls.
+func (c *Cache) RetainAnswers(key controller.Key, calls []variant.Call) {
+	group := AnswerGroup{c, key}
 	if c.answers.Len(c.definition, group) <= len(calls) {
 		return
 	}
@@ -255,11 +257,11 @@ func (c *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
 	c.answers.DeleteFunc(c.definition, group, func(id, _ any) bool { return !wanted[id.(callKey)] })
 }
 
-// close drops all answers of this instance of the definition.
-func (c *passCache) close() {
+// Close drops all answers of this instance of the definition.
+func (c *Cache) Close() {
 	c.answers.DeleteGroups(c.definition, func(group any) bool {
-		g, ok := group.(answerGroup)
-		return ok && g.cache == c
+		g, ok := group.(AnswerGroup)
+		return ok && g.Cache == c
 	})
 }
 
