@@ -72,7 +72,7 @@ func (r *Reconciler) Close() {
 	for _, cache := range r.caches() {
 		cache.Close()
 	}
-	r.related.close()
+	r.related.Close()
 	r.previewCaches.close()
 	r.namespaceWaiters.Close()
 	r.pendingWrites.close()
@@ -97,5 +97,5 @@ func (r *Reconciler) Err() error {
 			return err
 		}
 	}
-	return r.related.err()
+	return r.related.Err()
 }

@@ -32,7 +32,7 @@ const debounce = 10 * time.Millisecond
 // before the queue is processed.
 func (r *Reconciler) Watch(queue Queue) error {
 	enqueueSoon := func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
-	r.related.queue, r.namespaceWaiters.Queue = enqueueSoon, enqueueSoon
+	r.related.Queue, r.namespaceWaiters.Queue = enqueueSoon, enqueueSoon
 	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
 	r.env.Registry.add(r)
 	var errs []error
@@ -232,4 +232,12 @@ func jitter(uid types.UID, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))
 	return period - period/10*time.Duration(h.Sum32()%1024)/1024
+}
+
+// ResourcesChanged enqueues the parents whose customize answers name resources that the API
+// server has begun or ceased to serve.
+func (r *Reconciler) ResourcesChanged() {
+	if r.config.Customize != nil {
+		r.related.ResourcesChanged(r.config.Customize.Find)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -120,7 +121,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
 	}
-	if response.TimeDependent && call.Hook != customizeHook { // Its answer has an expiry instead.
+	if response.TimeDependent && call.Hook != related.Hook { // Its answer has an expiry instead.
 		p.nondeterministic.Store(true)
 	}
 	p.holdConsole(call.Hook, p.maskConsole(call, response.Logs), err != nil)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -51,7 +52,7 @@ func (r *shared) namespaceLabels(namespace string) labels.Set {
 	if r.namespaces == nil || r.namespaces.Get("", namespace) == nil {
 		return nil
 	}
-	return labelsIn(r.namespaces, namespace)
+	return related.LabelsIn(r.namespaces, namespace)
 }
 
 // inputEvent enqueues the parents of which an object is or was an input.
@@ -86,7 +87,7 @@ func (r *Reconciler) enqueueSelecting(queue Queue, input *unstructured.Unstructu
 
 // namespaceEvent enqueues the parents that may select objects in a namespace, when that comes or goes, or its labels change.
 func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
-	if e.Replay || e.Old != nil && e.New != nil && maps.Equal(labelsOf(e.Old), labelsOf(e.New)) {
+	if e.Replay || e.Old != nil && e.New != nil && maps.Equal(related.LabelsOf(e.Old), related.LabelsOf(e.New)) {
 		return
 	}
 	for i := range r.inputSources {

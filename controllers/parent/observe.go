@@ -3,6 +3,7 @@ package parent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,8 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 // find returns the newest known state of a parent and its source, or nil if there is no such
@@ -86,19 +90,19 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	asked, known := p.related.lookup(p.key, p.parent, p.programs.Revision, p.observed.Now)
+	asked, known := p.related.Lookup(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
 		if asked, err = p.customize(ctx); err != nil {
 			return err
 		}
-		if err := p.related.set(p.key, p.parent, asked); err != nil {
+		if err := p.related.Set(p.key, p.parent, asked); err != nil {
 			return err
 		}
 	}
-	p.relatedUntil = asked.expires
+	p.relatedUntil = asked.Expires
 	var err error
-	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(p.key, asked.rules)
+	p.observed.Related, p.observed.RelatedKinds, err = p.related.Collect(p.key, asked.Rules)
 	sortByKey(p.observed.Related)
 	return err
 }
@@ -187,4 +191,32 @@ func sortBy[K any](objects []*unstructured.Unstructured, key func(*unstructured.
 	for i := range all {
 		objects[i] = all[i].object
 	}
+}
+
+// customize calls the hook for the related objects of a parent.
+func (p *pass) customize(ctx context.Context) (related.Request, error) {
+	asked := related.Request{Revision: p.programs.Revision}
+	c := p.config.Customize
+	call := variant.Call{Hook: related.Hook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
+	now := p.env.Clock.Now()
+	answered, err := p.call(ctx, call, now)
+	asked.Read = answers.InputsIn(answered.Read)
+	if lifetime := p.lifetime(answered); lifetime > 0 {
+		asked.Expires = now.Add(lifetime)
+	}
+	answer := variant.Answer{Call: call, Body: answered.Body, Err: variant.HookError(call.Hook, err)}
+	asked.Rules, err = c.Rules(answer, p.parent, p.findRelated)
+	return asked, err
+}
+
+// findRelated returns the resource that a rule names. If it is not served, the parent is
+// enqueued as soon as it is.
+func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, error) {
+	found, err := p.config.Customize.Find(apiVersion, resource)
+	var missing *discovery.NotFoundError
+	if !errors.As(err, &missing) {
+		return found, err
+	}
+	p.related.AwaitServed(p.key, apiVersion, resource)
+	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before AwaitServed.
 }

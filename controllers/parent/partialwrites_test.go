@@ -20,17 +20,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// partial returns the outcome of a write that was answered by the metadata of an object.
-func partial(object *unstructured.Unstructured) apply.Outcome {
-	answer := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"],
-	}}
-	return apply.Outcome{Change: apply.Change{Action: apply.ActionUpdate, Key: apply.KeyOf(object)}, Object: answer, Partial: true}
-}
-
 func TestPartialWrites(t *testing.T) {
 	const owner = types.UID("p-uid")
-	written := partial(parenttest.Object("a", parenttest.AtVersion("13"), parenttest.WithUID("a-uid")))
+	written := parenttest.Partial(parenttest.Object("a", parenttest.AtVersion("13"), parenttest.WithUID("a-uid")))
 	at := func(v string) *unstructured.Unstructured {
 		return parenttest.Object("a", parenttest.AtVersion(v), parenttest.WithUID("a-uid"))
 	}
@@ -50,7 +42,7 @@ func TestPartialWrites(t *testing.T) {
 			p.observe(informer.Event{New: at("13")})
 		}, 0, 0, "13", 0},
 		"Created": {"A creation leaves no rest.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			created := partial(at("13"))
+			created := parenttest.Partial(at("13"))
 			created.Change.Action = apply.ActionCreate
 			p.notePartial(owner, created)
 			p.observe(informer.Event{New: at("13")})
@@ -92,14 +84,14 @@ func TestPartialWrites(t *testing.T) {
 		}, 0, 1, "", 0},
 		"Second": {"The last write counts.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
 			clock.Step(contentWait / 2)
-			p.notePartial(owner, partial(parenttest.Object("b")))
+			p.notePartial(owner, parenttest.Partial(parenttest.Object("b")))
 		}, contentWait, 0, "", 0},
 		"FirstShown": {"Others of the owner are awaited still.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			p.notePartial(owner, partial(parenttest.Object("b")))
+			p.notePartial(owner, parenttest.Partial(parenttest.Object("b")))
 			p.observe(informer.Event{New: at("13")})
 		}, contentWait, 0, "13", 0},
 		"OtherOwner": {"Those of other owners are not.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
-			p.notePartial("other", partial(parenttest.Object("b")))
+			p.notePartial("other", parenttest.Partial(parenttest.Object("b")))
 			p.observe(informer.Event{New: at("13")})
 		}, 0, 0, "13", 0},
 		"Read": {"What was read is known, and kept until the cache shows it.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
@@ -153,7 +145,7 @@ func TestPartialWrites(t *testing.T) {
 func TestPartialWriteIsNotShown(t *testing.T) {
 	p := newPendingWrites(clocktesting.NewFakeClock(time.Unix(1000, 0)))
 	defer p.close()
-	p.notePartial("p-uid", partial(parenttest.Object("a", parenttest.AtVersion("13"))))
+	p.notePartial("p-uid", parenttest.Partial(parenttest.Object("a", parenttest.AtVersion("13"))))
 	cached := parenttest.Object("a", parenttest.AtVersion("12"))
 	if got := p.newest(cached); got != cached {
 		t.Errorf("got version %s without content, want what the cache has", got.GetResourceVersion())
@@ -182,7 +174,7 @@ func TestAwaitContents(t *testing.T) {
 			defer r.pendingWrites.close()
 			p := &pass{shared: r, parent: parenttest.Object("p", parenttest.WithUID("p-uid")), wrotePartial: tc.wrote}
 			if tc.wrote {
-				r.pendingWrites.notePartial("p-uid", partial(parenttest.Object("a", parenttest.AtVersion("13"))))
+				r.pendingWrites.notePartial("p-uid", parenttest.Partial(parenttest.Object("a", parenttest.AtVersion("13"))))
 			}
 			if tc.shown {
 				r.pendingWrites.observe(informer.Event{New: parenttest.Object("a", parenttest.AtVersion("13"))})
@@ -224,7 +216,7 @@ func TestSyncContents(t *testing.T) {
 			pool := informer.NewPool(t.Context(), client, logr.Discard())
 			r := &shared{env: Environment{Client: client, Pool: pool}, pendingWrites: newPendingWrites(clock)}
 			defer r.pendingWrites.close()
-			written := partial(live("u", "13"))
+			written := parenttest.Partial(live("u", "13"))
 			written.Change.Resource = configMaps
 			r.pendingWrites.notePartial("p-uid", written)
 			parent := parenttest.Object("p", parenttest.WithUID("p-uid"))

@@ -337,12 +337,12 @@ func TestNoteEnd(t *testing.T) {
 
 // TestReportRecovered checks that the end of a failure is reported later if there was no room for it, and not if the parent is gone.
 func TestReportRecovered(t *testing.T) {
-	parent := gadget("here", nil)
+	parent := parenttest.Gadget("here", nil)
 	parent.SetName("p")
 	parent.SetUID("1")
-	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"}
+	kinds := map[schema.GroupVersionResource]string{parenttest.Gadgets.GroupVersionResource: "GadgetList"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, parent)
-	cache := informer.NewPool(t.Context(), parenttest.WithoutWatchList{Interface: client}, logr.Discard()).Open(gadgets.GroupVersionResource)
+	cache := informer.NewPool(t.Context(), parenttest.WithoutWatchList{Interface: client}, logr.Discard()).Open(parenttest.Gadgets.GroupVersionResource)
 	t.Cleanup(cache.Close)
 	cluster.Eventually(t, 20*time.Second, func() error {
 		if !cache.HasSynced() {
@@ -353,20 +353,20 @@ func TestReportRecovered(t *testing.T) {
 	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
 	all := func(*unstructured.Unstructured) bool { return true }
 	r := &Reconciler{&shared{
-		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: gadgets, Selects: all}, cache: cache}},
+		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, cache: cache}},
 		problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock), env: Environment{SyncEvents: recorder},
 		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(clock.Now())), previewCaches: newPreviewCaches(nil, clock),
 	}}
 	gone := parent.DeepCopy()
 	gone.SetName("gone")
 	for _, object := range []*unstructured.Unstructured{parent, gone} {
-		r.report(keyOf(gadgets.Kind, object), object, errors.New("broken"))
+		r.report(keyOf(parenttest.Gadgets.Kind, object), object, errors.New("broken"))
 		<-recorder.Events
 	}
 	for r.problems.accept(r.problems.recoveries) == eventsEmitted {
 	}
 	for _, object := range []*unstructured.Unstructured{parent, gone} {
-		r.report(keyOf(gadgets.Kind, object), object, nil)
+		r.report(keyOf(parenttest.Gadgets.Kind, object), object, nil)
 	}
 	if r.Expire(); len(recorder.Events) > 0 {
 		t.Fatalf("an event beyond the limit: %s", <-recorder.Events)

@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
@@ -63,7 +64,7 @@ type Config struct {
 	// the object. Otherwise no status is written.
 	StatusWithObject bool
 	// Customize configures the customize hook, or is nil if there is none.
-	Customize *Customize
+	Customize *related.Customize
 	// Selector returns what a parent selects: orphans to adopt, or inputs. It is nil if parents
 	// select nothing. SelectorIndex names the index of parents by selector, and is empty if
 	// Selector is nil. Definitions with the same kind of selector share a name.
@@ -167,7 +168,7 @@ type shared struct {
 	detector      *fightDetector
 	// By parent.
 	passCache        *answers.Cache
-	related          *relatedIndex
+	related          *related.Index
 	creationWaiters  *waiters.Creations
 	namespaceWaiters *waiters.Namespaces
 	resyncs          *rateLimiter[controller.Key] // that come soon after the last sync
@@ -213,7 +214,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{&shared{
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
-		passCache: answers.NewCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: waiters.NewCreations(),
+		passCache: answers.NewCache(env.Answers, config.Definition), related: related.NewIndex(env.Pool), creationWaiters: waiters.NewCreations(),
 		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
@@ -364,7 +365,7 @@ func (r *Reconciler) leave(key controller.Key) (outdated bool) {
 	r.passCache.Forget(key)
 	r.resyncs.forget(key)
 	r.leftStatuses.forget(key)
-	r.related.forget(key)
+	r.related.Forget(key)
 	r.namespaceWaiters.Forget(key)
 	r.finalizeWaits.forget(key)
 	return r.outdated.forget(key)

@@ -92,7 +92,7 @@ func ownedRevision(version string, labelled bool) *unstructured.Unstructured {
 		{APIVersion: "example.com/v1", Kind: "Gadget", Name: "p", UID: "p-uid", Controller: &isController},
 	})
 	if labelled {
-		mark := map[string]string{v1alpha1.RevisionGroupLabel: gadgets.Group, v1alpha1.RevisionResourceLabel: gadgets.Resource}
+		mark := map[string]string{v1alpha1.RevisionGroupLabel: parenttest.Gadgets.Group, v1alpha1.RevisionResourceLabel: parenttest.Gadgets.Resource}
 		o.SetLabels(mark)
 	}
 	return o
@@ -139,10 +139,10 @@ func passWithRevisions(t *testing.T, cached *unstructured.Unstructured) *pass {
 		}
 		return nil
 	})
-	parent := gadget("here", nil)
+	parent := parenttest.Gadget("here", nil)
 	parent.SetName("p")
 	parent.SetUID("p-uid")
-	return &pass{parent: parent, source: &parentSource{ParentRule: variant.ParentRule{Resource: gadgets}}, shared: &shared{
+	return &pass{parent: parent, source: &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets}}, shared: &shared{
 		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0))),
 		revisions:     &childSource{ChildRule: variant.ChildRule{Resource: revisionResource}, cache: cache},
 	}}

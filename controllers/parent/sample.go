@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -246,7 +247,7 @@ func (v *View) Existing(resource discovery.Resource, name types.NamespacedName) 
 
 // Related returns what a rule of the customize hook selects, with the Namespaces if it goes by these, but for what was handed out before.
 // Caches that nobody has are filled: the edit needs them anyhow, once it serves.
-func (v *View) Related(ctx context.Context, selection Selection) (objects []*unstructured.Unstructured, err error) {
+func (v *View) Related(ctx context.Context, selection related.Selection) (objects []*unstructured.Unstructured, err error) {
 	cache, err := v.caches.share(ctx, selection.Resource.GroupVersionResource)
 	if err != nil {
 		return nil, err
@@ -271,4 +272,4 @@ func (v *View) Related(ctx context.Context, selection Selection) (objects []*uns
 }
 
 // RelatedResources returns the resources that the customize hook's answers select now.
-func (r *Reconciler) RelatedResources() []discovery.Resource { return r.related.resources() }
+func (r *Reconciler) RelatedResources() []discovery.Resource { return r.related.Resources() }

@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 )
 
 // event enqueues the parents that selected the old or the new state of an object.
-func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) {
+func (r *Index) event(gvr schema.GroupVersionResource, e informer.Event) {
 	if e.Replay {
 		return
 	}
@@ -20,18 +20,18 @@ func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) 
 	namespaces := r.namespaces
 	r.mu.Unlock()
 	var matched []*sharedRule
-	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
-		matched = r.matching(gvr, newRelatedObject(e.Old, namespaces))
+	if e.Old != nil && (e.New == nil || !maps.Equal(LabelsOf(e.Old), LabelsOf(e.New))) {
+		matched = r.matching(gvr, newCandidate(e.Old, namespaces))
 	}
 	if e.New != nil {
-		matched = append(matched, r.matching(gvr, newRelatedObject(e.New, namespaces))...)
+		matched = append(matched, r.matching(gvr, newCandidate(e.New, namespaces))...)
 	}
 	r.enqueueParents(matched)
 }
 
 // matching returns the rules that select an object. Each rule that the index leads to is matched
 // once, however many parents have it.
-func (r *relatedIndex) matching(gvr schema.GroupVersionResource, object *relatedObject) []*sharedRule {
+func (r *Index) matching(gvr schema.GroupVersionResource, object *candidate) []*sharedRule {
 	var matched []*sharedRule
 	for _, rule := range r.rulesOf(keysOf(gvr, object)) {
 		if rule.matches(object) {
@@ -42,7 +42,7 @@ func (r *relatedIndex) matching(gvr schema.GroupVersionResource, object *related
 }
 
 // rulesOf returns the rules under index keys.
-func (r *relatedIndex) rulesOf(keys []indexKey) []*sharedRule {
+func (r *Index) rulesOf(keys []indexKey) []*sharedRule {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var rules []*sharedRule
@@ -55,8 +55,8 @@ func (r *relatedIndex) rulesOf(keys []indexKey) []*sharedRule {
 }
 
 // namespaceEvent enqueues the parents whose rules begin or cease to select a namespace.
-func (r *relatedIndex) namespaceEvent(e informer.Event) {
-	before, after := labelsOf(e.Old), labelsOf(e.New)
+func (r *Index) namespaceEvent(e informer.Event) {
+	before, after := LabelsOf(e.Old), LabelsOf(e.New)
 	if e.Replay || e.Old != nil && e.New != nil && maps.Equal(before, after) {
 		return
 	}
@@ -76,7 +76,7 @@ func (r *relatedIndex) namespaceEvent(e informer.Event) {
 }
 
 // enqueueParents enqueues the parents of rules, each once.
-func (r *relatedIndex) enqueueParents(rules []*sharedRule) {
+func (r *Index) enqueueParents(rules []*sharedRule) {
 	if len(rules) == 0 {
 		return
 	}
@@ -90,13 +90,13 @@ func (r *relatedIndex) enqueueParents(rules []*sharedRule) {
 }
 
 // enqueueAll enqueues parents.
-func (r *relatedIndex) enqueueAll(keys map[controller.Key]bool) {
+func (r *Index) enqueueAll(keys map[controller.Key]bool) {
 	for key := range keys {
-		r.queue(key)
+		r.Queue(key)
 	}
 }
 
-func labelsOf(object *unstructured.Unstructured) labels.Set {
+func LabelsOf(object *unstructured.Unstructured) labels.Set {
 	if object == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"maps"
@@ -25,7 +25,7 @@ type Selection struct {
 
 // Read returns what the rule selects in a cache of its resource, which has synced. namespaces is that of Namespaces, if these matter.
 func (s *Selection) Read(cache, namespaces *informer.Handle) ([]*unstructured.Unstructured, error) {
-	reader := relatedReader{cache: cache, namespaceCache: namespaces, relatedRule: &relatedRule{
+	reader := reader{cache: cache, namespaceCache: namespaces, Rule: &Rule{
 		resource: s.Resource, namespace: s.Namespace, selector: s.Labels, namespaces: s.Namespaces,
 	}}
 	if s.Names != nil {
@@ -37,7 +37,7 @@ func (s *Selection) Read(cache, namespaces *informer.Handle) ([]*unstructured.Un
 // Selections returns what an answer of the customize hook about a parent selects. Like a pass it refuses an answer that is invalid or
 // beyond the limits.
 func (c *Customize) Selections(parent *unstructured.Unstructured, body any) ([]Selection, error) {
-	rules, err := c.rules(variant.Answer{Call: variant.Call{Hook: customizeHook}, Body: body}, parent, c.Find)
+	rules, err := c.Rules(variant.Answer{Call: variant.Call{Hook: Hook}, Body: body}, parent, c.Find)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,7 @@
-package parent
+// Package related finds the objects that the customize hooks of parents select: the rules of an
+// answer and their limits, an index from objects to the rules that may select them, and the caches
+// that these need.
+package related
 
 import (
 	"context"
@@ -15,17 +18,17 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// relatedIndex holds the related objects of a definition's parents: the rules of each parent's
+// Index holds the related objects of a definition's parents: the rules of each parent's
 // customize answer, the caches for them, and an index from objects to the rules that may select
 // them. Equal rules of several parents are one. Events only look up the index; they call no hook.
-type relatedIndex struct {
+type Index struct {
 	pool  *informer.Pool
-	queue func(controller.Key) // set by Watch; until then it drops keys
+	Queue func(controller.Key) // set by Watch; until then it drops keys
 
 	// mu is held for lookups and changes only, not while rules are matched or objects selected.
 	mu         sync.Mutex
-	caches     map[schema.GroupVersionResource]*relatedCache
-	parents    map[controller.Key]*relatedRequest
+	caches     map[schema.GroupVersionResource]*cache
+	parents    map[controller.Key]*Request
 	rules      map[ruleID]*sharedRule
 	index      map[indexKey]map[*sharedRule]bool
 	namespaces *informer.Handle                // once a rule selects namespaces
@@ -38,12 +41,12 @@ type relatedIndex struct {
 
 // sharedRule is a rule and the parents that asked for it. The lock guards the latter.
 type sharedRule struct {
-	*relatedRule
+	*Rule
 	parents map[controller.Key]bool
 }
 
-// relatedCache is a cache and the number of rules that use it.
-type relatedCache struct {
+// cache is a cache and the number of rules that use it.
+type cache struct {
 	*informer.Handle
 	resource discovery.Resource
 	rules    int
@@ -52,52 +55,52 @@ type relatedCache struct {
 
 // close closes the cache in the background, as its handlers may wait for a lock that the caller
 // holds.
-func (c *relatedCache) close() {
+func (c *cache) close() {
 	c.cancel()
 	go c.Close()
 }
 
-// relatedRequest is the customize answer of one parent, with the content of the parent and the
+// Request is the customize answer of one parent, with the content of the parent and the
 // revision of the scripts that it was made for.
-type relatedRequest struct {
+type Request struct {
 	version  string // resourceVersion
 	content  uint64
-	read     answers.Inputs // by the customize hook
-	revision string
-	rules    []*relatedRule
-	expires  time.Time // zero means never
+	Read     answers.Inputs // by the customize hook
+	Revision string
+	Rules    []*Rule
+	Expires  time.Time // zero means never
 }
 
-func newRelatedIndex(pool *informer.Pool) *relatedIndex {
+func NewIndex(pool *informer.Pool) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &relatedIndex{
-		ctx: ctx, cancel: cancel, pool: pool, queue: func(controller.Key) {},
-		caches:  map[schema.GroupVersionResource]*relatedCache{},
-		parents: map[controller.Key]*relatedRequest{}, rules: map[ruleID]*sharedRule{}, index: map[indexKey]map[*sharedRule]bool{},
+	return &Index{
+		ctx: ctx, cancel: cancel, pool: pool, Queue: func(controller.Key) {},
+		caches:  map[schema.GroupVersionResource]*cache{},
+		parents: map[controller.Key]*Request{}, rules: map[ruleID]*sharedRule{}, index: map[indexKey]map[*sharedRule]bool{},
 		unserved: map[controller.Key]resourceName{}, unsynced: waiters.Sets[schema.GroupVersionResource]{},
 	}
 }
 
-// lookup returns the last answer for a parent with the same content, as far as the hook has read it, or false if the hook must
+// Lookup returns the last answer for a parent with the same content, as far as the hook has read it, or false if the hook must
 // be called. The status is not part of the content: an answer must depend on the parent's other
 // fields only.
-func (r *relatedIndex) lookup(
+func (r *Index) Lookup(
 	key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time,
-) (asked relatedRequest, ok bool) {
+) (asked Request, ok bool) {
 	r.mu.Lock()
 	known := r.parents[key]
 	if known != nil {
 		asked = *known
 	}
 	r.mu.Unlock()
-	if known == nil || asked.revision != revision || !asked.expires.IsZero() && !now.Before(asked.expires) {
-		return relatedRequest{}, false
+	if known == nil || asked.Revision != revision || !asked.Expires.IsZero() && !now.Before(asked.Expires) {
+		return Request{}, false
 	}
 	if asked.version == parent.GetResourceVersion() {
 		return asked, true
 	}
-	if asked.content != answers.HashContent(parent, asked.read) {
-		return relatedRequest{}, false
+	if asked.content != answers.HashContent(parent, asked.Read) {
+		return Request{}, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,26 +108,26 @@ func (r *relatedIndex) lookup(
 	return *known, true
 }
 
-// set replaces a parent's rules, and opens and closes caches as needed.
-func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured, asked relatedRequest) error {
-	asked.version, asked.content = parent.GetResourceVersion(), answers.HashContent(parent, asked.read)
-	ids := make([]ruleID, len(asked.rules))
-	for i, rule := range asked.rules {
+// Set replaces a parent's rules, and opens and closes caches as needed.
+func (r *Index) Set(key controller.Key, parent *unstructured.Unstructured, asked Request) error {
+	asked.version, asked.content = parent.GetResourceVersion(), answers.HashContent(parent, asked.Read)
+	ids := make([]ruleID, len(asked.Rules))
+	for i, rule := range asked.Rules {
 		ids[i] = rule.id()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, rule := range asked.rules {
+	for _, rule := range asked.Rules {
 		if err := r.openCaches(rule); err != nil {
 			r.closeUnused()
 			return err
 		}
 	}
-	kept := make(map[*relatedRule]bool, len(ids))
+	kept := make(map[*Rule]bool, len(ids))
 	for i, id := range ids {
-		shared := r.share(id, asked.rules[i])
-		shared.parents[key], kept[shared.relatedRule] = true, true
-		asked.rules[i] = shared.relatedRule
+		shared := r.share(id, asked.Rules[i])
+		shared.parents[key], kept[shared.Rule] = true, true
+		asked.Rules[i] = shared.Rule
 	}
 	r.dropRules(key, kept)
 	delete(r.unserved, key)
@@ -133,12 +136,12 @@ func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured
 }
 
 // share returns the shared rule that equals a rule, which it adds if there is none.
-func (r *relatedIndex) share(id ruleID, rule *relatedRule) *sharedRule {
+func (r *Index) share(id ruleID, rule *Rule) *sharedRule {
 	shared := r.rules[id]
 	if shared != nil {
 		return shared
 	}
-	shared = &sharedRule{relatedRule: rule, parents: map[controller.Key]bool{}}
+	shared = &sharedRule{Rule: rule, parents: map[controller.Key]bool{}}
 	r.rules[id] = shared
 	r.caches[rule.resource.GroupVersionResource].rules++
 	for _, indexKey := range rule.indexKeys() {
@@ -152,12 +155,12 @@ func (r *relatedIndex) share(id ruleID, rule *relatedRule) *sharedRule {
 
 // dropRules removes a parent from its rules, except for those to keep. Rules without a parent are
 // removed, and so are caches without a rule.
-func (r *relatedIndex) dropRules(key controller.Key, keep map[*relatedRule]bool) {
+func (r *Index) dropRules(key controller.Key, keep map[*Rule]bool) {
 	known := r.parents[key]
 	if known == nil {
 		return
 	}
-	for _, rule := range known.rules {
+	for _, rule := range known.Rules {
 		if keep[rule] {
 			continue
 		}
@@ -185,7 +188,7 @@ func (r *relatedIndex) dropRules(key controller.Key, keep map[*relatedRule]bool)
 }
 
 // closeUnused closes the caches without a rule.
-func (r *relatedIndex) closeUnused() {
+func (r *Index) closeUnused() {
 	for gvr, cache := range r.caches {
 		if cache.rules == 0 {
 			delete(r.caches, gvr)
@@ -195,13 +198,13 @@ func (r *relatedIndex) closeUnused() {
 }
 
 // drop removes a parent and its rules. The lock must be held.
-func (r *relatedIndex) drop(key controller.Key) {
+func (r *Index) drop(key controller.Key) {
 	r.dropRules(key, nil)
 	delete(r.parents, key)
 }
 
-// forget drops a deleted parent.
-func (r *relatedIndex) forget(key controller.Key) {
+// Forget drops a deleted parent.
+func (r *Index) Forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(key)
@@ -209,8 +212,8 @@ func (r *relatedIndex) forget(key controller.Key) {
 	r.unsynced.Drop(key)
 }
 
-// err returns why a related resource cannot be read at present, or nil.
-func (r *relatedIndex) err() error {
+// Err returns why a related resource cannot be read at present, or nil.
+func (r *Index) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, cache := range r.caches {
@@ -221,8 +224,8 @@ func (r *relatedIndex) err() error {
 	return nil
 }
 
-// resources returns the resources that the rules select now.
-func (r *relatedIndex) resources() (all []discovery.Resource) {
+// Resources returns the resources that the rules select now.
+func (r *Index) Resources() (all []discovery.Resource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, cache := range r.caches {
@@ -231,11 +234,11 @@ func (r *relatedIndex) resources() (all []discovery.Resource) {
 	return all
 }
 
-// close closes all caches.
-func (r *relatedIndex) close() {
+// Close closes all caches.
+func (r *Index) Close() {
 	r.mu.Lock()
 	caches := r.caches
-	r.caches = map[schema.GroupVersionResource]*relatedCache{}
+	r.caches = map[schema.GroupVersionResource]*cache{}
 	namespaces := r.namespaces
 	r.mu.Unlock()
 	r.cancel()
@@ -248,11 +251,11 @@ func (r *relatedIndex) close() {
 }
 
 // openCaches opens the caches that a rule needs, unless they are open.
-func (r *relatedIndex) openCaches(rule *relatedRule) error {
+func (r *Index) openCaches(rule *Rule) error {
 	gvr := rule.resource.GroupVersionResource
 	if r.caches[gvr] == nil {
 		ctx, cancel := context.WithCancel(r.ctx)
-		cache := &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
+		cache := &cache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
 		r.caches[gvr] = cache
 		go r.wakeWhenSynced(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {

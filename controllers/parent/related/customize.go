@@ -1,8 +1,7 @@
-package parent
+package related
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,15 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
-// customizeHook is the hook that selects related objects.
-const customizeHook = "customize"
+// Hook is the hook that selects related objects.
+const Hook = "customize"
 
 // Customize configures a definition's customize hook.
 type Customize struct {
@@ -37,31 +35,15 @@ type Customize struct {
 	// Unwrap is that of variant.ResponseRules.
 	Unwrap string
 	// Limits is what the hook may ask for.
-	Limits RelatedLimits
+	Limits Limits
 	// Find returns the resource of an apiVersion and plural.
 	Find findFunc
 }
 
 type findFunc func(apiVersion, resource string) (discovery.Resource, error)
 
-// customize calls the hook for the related objects of a parent.
-func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
-	asked := relatedRequest{revision: p.programs.Revision}
-	c := p.config.Customize
-	call := variant.Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
-	now := p.env.Clock.Now()
-	answered, err := p.call(ctx, call, now)
-	asked.read = answers.InputsIn(answered.Read)
-	if lifetime := p.lifetime(answered); lifetime > 0 {
-		asked.expires = now.Add(lifetime)
-	}
-	answer := variant.Answer{Call: call, Body: answered.Body, Err: variant.HookError(call.Hook, err)}
-	asked.rules, err = c.rules(answer, p.parent, p.findRelated)
-	return asked, err
-}
-
-// rules returns the rules of an answer about a parent, or what is wrong with it.
-func (c *Customize) rules(answer variant.Answer, parent *unstructured.Unstructured, find findFunc) ([]*relatedRule, error) {
+// Rules returns the rules of an answer about a parent, or what is wrong with it.
+func (c *Customize) Rules(answer variant.Answer, parent *unstructured.Unstructured, find findFunc) ([]*Rule, error) {
 	response := variant.ReadResponse(answer, variant.ResponseRules{
 		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
 	})
@@ -79,8 +61,8 @@ func (c *Customize) rules(answer variant.Answer, parent *unstructured.Unstructur
 	return rules.rules, response.Err()
 }
 
-// relatedRuleFields is a rule as hooks write it.
-type relatedRuleFields struct {
+// ruleFields is a rule as hooks write it.
+type ruleFields struct {
 	APIVersion        string                `json:"apiVersion"`
 	Resource          string                `json:"resource"`
 	LabelSelector     *metav1.LabelSelector `json:"labelSelector"`
@@ -91,19 +73,19 @@ type relatedRuleFields struct {
 
 // parseRule parses one rule and checks it (section 1.5 of the specification). The second result
 // is the problem, or "".
-func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
+func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (Rule, string) {
 	if problem := c.wrongField(fields); problem != "" {
-		return relatedRule{}, problem
+		return Rule{}, problem
 	}
-	var f relatedRuleFields
+	var f ruleFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
-		return relatedRule{}, err.Error()
+		return Rule{}, err.Error()
 	}
 	resource, err := find(f.APIVersion, f.Resource)
 	if err != nil {
-		return relatedRule{}, err.Error()
+		return Rule{}, err.Error()
 	}
-	rule := relatedRule{resource: resource, namespace: f.Namespace, selector: labels.Everything()}
+	rule := Rule{resource: resource, namespace: f.Namespace, selector: labels.Everything()}
 	if len(f.Names) > 0 {
 		rule.names = maps.Collect(each(f.Names))
 	}
@@ -111,7 +93,7 @@ func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstru
 		compileSelector(&rule.selector, "labelSelector", f.LabelSelector),
 		compileSelector(&rule.namespaces, "namespaceSelector", f.NamespaceSelector),
 	); err != nil {
-		return relatedRule{}, err.Error()
+		return Rule{}, err.Error()
 	}
 	return c.restrictScope(rule, f, parent)
 }
@@ -221,7 +203,7 @@ func unknownRuleField(field string) string {
 
 // restrictScope checks a rule's combination of fields and limits it to the parent's namespace if
 // the hook's version does.
-func (c *Customize) restrictScope(rule relatedRule, f relatedRuleFields, parent *unstructured.Unstructured) (relatedRule, string) {
+func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.Unstructured) (Rule, string) {
 	own := c.OwnNamespace && parent.GetNamespace() != "" && rule.resource.Namespaced
 	switch {
 	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):

@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"fmt"
@@ -17,14 +17,14 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// relatedReader selects the objects of a rule from its caches, which are synced.
-type relatedReader struct {
-	*relatedRule
+// reader selects the objects of a rule from its caches, which are synced.
+type reader struct {
+	*Rule
 	cache, namespaceCache *informer.Handle
 }
 
-// collect returns the objects that the rules select, each once and in no order, and their kinds.
-func (r *relatedIndex) collect(key controller.Key, rules []*relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
+// Collect returns the objects that the rules select, each once and in no order, and their kinds.
+func (r *Index) Collect(key controller.Key, rules []*Rule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
 	readers, err := r.readers(key, rules)
 	if err != nil {
 		return nil, nil, err
@@ -52,11 +52,11 @@ func (r *relatedIndex) collect(key controller.Key, rules []*relatedRule) ([]*uns
 
 // readers returns a reader for each rule. If a cache is not synced, it returns ErrLater, and the
 // parent is enqueued when it is.
-func (r *relatedIndex) readers(key controller.Key, rules []*relatedRule) ([]relatedReader, error) {
+func (r *Index) readers(key controller.Key, rules []*Rule) ([]reader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unsynced.Drop(key)
-	readers := make([]relatedReader, len(rules))
+	readers := make([]reader, len(rules))
 	for i, rule := range rules {
 		if unfilled, ok := r.unsyncedFor(rule); ok {
 			r.unsynced.Add(unfilled, key)
@@ -65,14 +65,14 @@ func (r *relatedIndex) readers(key controller.Key, rules []*relatedRule) ([]rela
 			}
 			return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
 		}
-		readers[i] = relatedReader{rule, r.caches[rule.resource.GroupVersionResource].Handle, r.namespaces}
+		readers[i] = reader{rule, r.caches[rule.resource.GroupVersionResource].Handle, r.namespaces}
 	}
 	return readers, nil
 }
 
 // unsyncedFor returns the first resource of a rule whose cache is not synced, and whether there
 // is one.
-func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
+func (r *Index) unsyncedFor(rule *Rule) (schema.GroupVersionResource, bool) {
 	gvr := rule.resource.GroupVersionResource
 	switch cache := r.caches[gvr]; {
 	case cache == nil || !cache.HasSynced():
@@ -85,7 +85,7 @@ func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResour
 }
 
 // forbidden returns an error if the API server does not let the host list a resource.
-func (r *relatedIndex) forbidden(resource schema.GroupVersionResource) error {
+func (r *Index) forbidden(resource schema.GroupVersionResource) error {
 	cache := r.namespaces
 	if related := r.caches[resource]; related != nil && !related.HasSynced() {
 		cache = related.Handle
@@ -100,7 +100,7 @@ func (r *relatedIndex) forbidden(resource schema.GroupVersionResource) error {
 }
 
 // read returns the objects that the rule selects.
-func (r *relatedReader) read() ([]*unstructured.Unstructured, error) {
+func (r *reader) read() ([]*unstructured.Unstructured, error) {
 	switch {
 	case r.names != nil:
 		return r.readByName()
@@ -128,7 +128,7 @@ func (r *relatedReader) read() ([]*unstructured.Unstructured, error) {
 }
 
 // readByName returns the objects of the rule's names.
-func (r *relatedReader) readByName() ([]*unstructured.Unstructured, error) {
+func (r *reader) readByName() ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for name := range r.names {
 		if r.namespace == "" && r.resource.Namespaced {
@@ -145,7 +145,7 @@ func (r *relatedReader) readByName() ([]*unstructured.Unstructured, error) {
 }
 
 // matchesLabels reports whether the selectors of the rule select an object.
-func (r *relatedReader) matchesLabels(object *unstructured.Unstructured) bool {
+func (r *reader) matchesLabels(object *unstructured.Unstructured) bool {
 	if !r.selector.Empty() && !r.selector.Matches(labels.Set(object.GetLabels())) {
 		return false
 	}

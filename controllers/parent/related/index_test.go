@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"context"
@@ -22,16 +22,11 @@ import (
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
-var gadgets = discovery.Resource{
-	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"},
-	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Namespaced: true,
-}
-
 // TestRelatedCaches checks that a parent is enqueued when the cache that it waits for is synced,
 // and when the resource is removed, and that the cache is then closed.
 func TestRelatedCaches(t *testing.T) {
 	answer := make(chan struct{})
-	listKinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"}
+	listKinds := map[schema.GroupVersionResource]string{parenttest.Gadgets.GroupVersionResource: "GadgetList"}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	client.PrependReactor("list", "gadgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		<-answer
@@ -40,10 +35,10 @@ func TestRelatedCaches(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	pool := informer.NewPool(ctx, parenttest.WithoutWatchList{Interface: client}, logr.Discard())
-	r := newRelatedIndex(pool)
-	defer r.close()
+	r := NewIndex(pool)
+	defer r.Close()
 	enqueued := make(chan controller.Key, 10)
-	r.queue = func(key controller.Key) { enqueued <- key }
+	r.Queue = func(key controller.Key) { enqueued <- key }
 	expect := func(want controller.Key) {
 		t.Helper()
 		select {
@@ -58,34 +53,34 @@ func TestRelatedCaches(t *testing.T) {
 
 	key := controller.Key{Name: "parent"}
 	parent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "parent", "resourceVersion": "1"}}}
-	rules := []*relatedRule{{resource: gadgets, selector: labels.Everything()}}
-	if err := r.set(key, parent, relatedRequest{revision: "", rules: rules}); err != nil {
+	rules := []*Rule{{resource: parenttest.Gadgets, selector: labels.Everything()}}
+	if err := r.Set(key, parent, Request{Revision: "", Rules: rules}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.collect(key, rules); !errors.Is(err, controller.ErrLater) {
+	if _, _, err := r.Collect(key, rules); !errors.Is(err, controller.ErrLater) {
 		t.Errorf("the error before the list is %v, want ErrLater", err)
 	}
 	close(answer)
 	expect(key)
-	if _, kinds, err := r.collect(key, rules); err != nil || !slices.Equal(kinds, []schema.GroupVersionKind{gadgets.Kind}) {
+	if _, kinds, err := r.Collect(key, rules); err != nil || !slices.Equal(kinds, []schema.GroupVersionKind{parenttest.Gadgets.Kind}) {
 		t.Errorf("after the list there are the kinds %v (%v)", kinds, err)
 	}
 
 	served := true
 	find := func(apiVersion, resource string) (discovery.Resource, error) {
 		if served {
-			return gadgets, nil
+			return parenttest.Gadgets, nil
 		}
 		return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
 	}
-	r.resourcesChanged(find)
-	if _, known := r.lookup(key, parent, "", time.Now()); !known || len(enqueued) > 0 {
+	r.ResourcesChanged(find)
+	if _, known := r.Lookup(key, parent, "", time.Now()); !known || len(enqueued) > 0 {
 		t.Errorf("a change of other resources enqueues %d parents", len(enqueued))
 	}
 	served = false
-	r.resourcesChanged(find)
+	r.ResourcesChanged(find)
 	expect(key)
-	if _, known := r.lookup(key, parent, "", time.Now()); known {
+	if _, known := r.Lookup(key, parent, "", time.Now()); known {
 		t.Error("the answer is kept after the resource was removed")
 	}
 	cluster.Eventually(t, 20*time.Second, func() error {

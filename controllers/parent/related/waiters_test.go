@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"fmt"
@@ -12,15 +12,15 @@ import (
 
 // TestUnservedResource checks which parents are enqueued when a resource is served.
 func TestUnservedResource(t *testing.T) {
-	r := newRelatedIndex(nil)
-	defer r.close()
+	r := NewIndex(nil)
+	defer r.Close()
 	var enqueued []string
-	r.queue = func(key controller.Key) { enqueued = append(enqueued, key.Name) }
+	r.Queue = func(key controller.Key) { enqueued = append(enqueued, key.Name) }
 	gadgets, gizmos := resourceName{"example.com/v1", "gadgets"}, resourceName{"example.com/v1", "gizmos"}
-	r.awaitServed(controller.Key{Name: "a"}, gadgets)
-	r.awaitServed(controller.Key{Name: "b"}, gizmos)
-	r.awaitServed(controller.Key{Name: "gone"}, gadgets)
-	r.forget(controller.Key{Name: "gone"})
+	r.AwaitServed(controller.Key{Name: "a"}, gadgets.apiVersion, gadgets.resource)
+	r.AwaitServed(controller.Key{Name: "b"}, gizmos.apiVersion, gizmos.resource)
+	r.AwaitServed(controller.Key{Name: "gone"}, gadgets.apiVersion, gadgets.resource)
+	r.Forget(controller.Key{Name: "gone"})
 	served := map[resourceName]bool{}
 	find := func(apiVersion, resource string) (discovery.Resource, error) {
 		if served[resourceName{apiVersion, resource}] {
@@ -34,7 +34,7 @@ func TestUnservedResource(t *testing.T) {
 	}{{resourceName{"example.com/v2", "gadgets"}, nil}, {gadgets, []string{"a"}}, {gizmos, []string{"b"}}, {gizmos, nil}} {
 		enqueued = nil
 		served[step.serve] = true
-		r.resourcesChanged(find)
+		r.ResourcesChanged(find)
 		if diff := cmp.Diff(step.want, enqueued); diff != "" {
 			t.Errorf("after %v, -want +got:\n%s", step.serve, diff)
 		}
@@ -44,10 +44,10 @@ func TestUnservedResource(t *testing.T) {
 // TestOneUnservedResource checks that a parent waits for the last resource that its hook named, so that
 // a hook which names another one each time leaves nothing behind.
 func TestOneUnservedResource(t *testing.T) {
-	r := newRelatedIndex(nil)
-	defer r.close()
+	r := NewIndex(nil)
+	defer r.Close()
 	for i := range 1000 {
-		r.awaitServed(controller.Key{Name: "a"}, resourceName{"example.com/v1", fmt.Sprint("nonsuches-", i)})
+		r.AwaitServed(controller.Key{Name: "a"}, "example.com/v1", fmt.Sprint("nonsuches-", i))
 	}
 	if len(r.unserved) != 1 {
 		t.Errorf("%d resources are waited for, want 1", len(r.unserved))
@@ -56,5 +56,5 @@ func TestOneUnservedResource(t *testing.T) {
 
 // TestRelatedCacheWithoutQueue has a cache filled before the events of the definition are handled.
 func TestRelatedCacheWithoutQueue(t *testing.T) {
-	newRelatedIndex(nil).enqueueAll(map[controller.Key]bool{{Name: "a"}: true})
+	NewIndex(nil).enqueueAll(map[controller.Key]bool{{Name: "a"}: true})
 }

@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -44,7 +45,7 @@ func TestWrongRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			customize := &Customize{RefuseUnknown: !c.lenient}
-			find := func(string, string) (discovery.Resource, error) { return gadgets, nil }
+			find := func(string, string) (discovery.Resource, error) { return parenttest.Gadgets, nil }
 			if _, problem := customize.parseRule(fields, &unstructured.Unstructured{}, find); problem != c.want {
 				t.Errorf("problem\n%s, want\n%s", problem, c.want)
 			}

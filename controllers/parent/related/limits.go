@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// RelatedLimits is what a customize hook may ask for.
-type RelatedLimits struct {
+// Limits is what a customize hook may ask for.
+type Limits struct {
 	// Declared lists what may be asked for. Nil means anything, but see RefuseSecrets; an empty
 	// list means nothing.
 	Declared []DeclaredRule
@@ -36,12 +36,12 @@ var secretResource = corev1.SchemeGroupVersion.WithResource("secrets").GroupReso
 // restrict returns the rules that select what both rule and the declaration select. The second
 // result is why the rule is refused, or "": a resource, a name or a namespace that is not declared
 // is a mistake of one of the two, while labels may differ from object to object.
-func (l *RelatedLimits) restrict(rule *relatedRule) ([]*relatedRule, string) {
+func (l *Limits) restrict(rule *Rule) ([]*Rule, string) {
 	if l.Declared == nil {
 		if l.RefuseSecrets && rule.resource.GroupResource() == secretResource {
 			return nil, "asks for Secrets, which a script may read only if its definition declares them: list them in spec.relatedResources"
 		}
-		return []*relatedRule{rule}, ""
+		return []*Rule{rule}, ""
 	}
 	var entries []*DeclaredRule
 	for i := range l.Declared {
@@ -52,7 +52,7 @@ func (l *RelatedLimits) restrict(rule *relatedRule) ([]*relatedRule, string) {
 	if !isDeclared(rule, entries) {
 		return nil, refusal(rule, entries)
 	}
-	var restricted []*relatedRule
+	var restricted []*Rule
 	for _, entry := range entries {
 		if both := entry.intersect(rule); both != nil {
 			restricted = append(restricted, both)
@@ -63,7 +63,7 @@ func (l *RelatedLimits) restrict(rule *relatedRule) ([]*relatedRule, string) {
 
 // isDeclared reports whether each name and the namespace of a rule are in some entry. A rule without
 // names needs an entry without.
-func isDeclared(rule *relatedRule, entries []*DeclaredRule) bool {
+func isDeclared(rule *Rule, entries []*DeclaredRule) bool {
 	declares := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e *DeclaredRule) bool {
 			return (e.Namespace == "" || e.Namespace == rule.namespace) && (e.Names == nil || name != "" && slices.Contains(e.Names, name))
@@ -81,7 +81,7 @@ func isDeclared(rule *relatedRule, entries []*DeclaredRule) bool {
 }
 
 // intersect returns a rule for what both select, or nil if there can be no such object.
-func (d *DeclaredRule) intersect(rule *relatedRule) *relatedRule {
+func (d *DeclaredRule) intersect(rule *Rule) *Rule {
 	both := *rule
 	switch {
 	case d.Namespace == "":
@@ -123,7 +123,7 @@ func intersectSelectors(a, b labels.Selector) labels.Selector {
 
 // refusal returns the message about a rule that asks for more than the entries for its resource
 // declare.
-func refusal(rule *relatedRule, entries []*DeclaredRule) string {
+func refusal(rule *Rule, entries []*DeclaredRule) string {
 	asked := (&DeclaredRule{
 		GroupVersionResource: rule.resource.GroupVersionResource, Namespace: rule.namespace, Names: slices.Sorted(maps.Keys(rule.names)),
 	}).String()
@@ -179,19 +179,19 @@ const (
 
 // ruleList collects the rules of one parent, each once, within the limits.
 type ruleList struct {
-	limits *RelatedLimits
-	rules  []*relatedRule
+	limits *Limits
+	rules  []*Rule
 	asked  map[ruleID]bool // the rules of the answer
 	known  map[ruleID]bool // those of rules
 	terms  int
 }
 
-func newRuleList(limits *RelatedLimits) *ruleList {
+func newRuleList(limits *Limits) *ruleList {
 	return &ruleList{limits: limits, asked: map[ruleID]bool{}, known: map[ruleID]bool{}}
 }
 
 // add adds a rule. It returns why it is refused, or "".
-func (l *ruleList) add(rule *relatedRule) string {
+func (l *ruleList) add(rule *Rule) string {
 	id := rule.id()
 	if l.asked[id] {
 		return ""

@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -20,11 +21,11 @@ var secrets = discovery.Resource{
 }
 
 // ruleOf parses "SECRETS|GADGETS [in NAMESPACE] [named A,B] [where SELECTOR] [inside SELECTOR]", with selectors of one word.
-func ruleOf(t *testing.T, text string) *relatedRule {
+func ruleOf(t *testing.T, text string) *Rule {
 	t.Helper()
 	words := strings.Fields(text)
-	resources := map[string]discovery.Resource{"secrets": secrets, "gadgets": gadgets}
-	rule := &relatedRule{resource: resources[words[0]], selector: labels.Everything()}
+	resources := map[string]discovery.Resource{"secrets": secrets, "gadgets": parenttest.Gadgets}
+	rule := &Rule{resource: resources[words[0]], selector: labels.Everything()}
 	for i := 1; i < len(words); i += 2 {
 		selector, _ := labels.Parse(words[i+1])
 		switch words[i] {
@@ -147,7 +148,7 @@ func TestRestrict(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			limits := RelatedLimits{Declared: append([]DeclaredRule{}, declarations(t, tc.declared)...), RefuseSecrets: true}
+			limits := Limits{Declared: append([]DeclaredRule{}, declarations(t, tc.declared)...), RefuseSecrets: true}
 			rules, problem := limits.restrict(ruleOf(t, tc.rule))
 			if (problem == "") != (tc.refused == "") || !strings.Contains(problem, tc.refused) {
 				t.Errorf("%s refused: %q, want %q", tc.reason, problem, tc.refused)
@@ -170,7 +171,7 @@ func TestRestrict(t *testing.T) {
 func TestRestrictUndeclared(t *testing.T) {
 	for rule, script := range map[string]bool{"gadgets": true, "secrets": false, "secrets in a named x": false} {
 		for _, refuse := range []bool{false, true} {
-			limits := RelatedLimits{RefuseSecrets: refuse}
+			limits := Limits{RefuseSecrets: refuse}
 			if _, problem := limits.restrict(ruleOf(t, rule)); (problem == "") != (script || !refuse) {
 				t.Errorf("%s, refuse %v: %q", rule, refuse, problem)
 			}
@@ -191,7 +192,7 @@ func TestRestrictIsIntersection(t *testing.T) {
 	for range 1000 {
 		entries := []string{text(), text()}[:1+random.Intn(2)]
 		asked := text()
-		limits := RelatedLimits{Declared: declarations(t, entries)}
+		limits := Limits{Declared: declarations(t, entries)}
 		rule := ruleOf(t, asked)
 		rules, problem := limits.restrict(rule)
 		if problem != "" {
@@ -201,8 +202,8 @@ func TestRestrictIsIntersection(t *testing.T) {
 			for _, name := range []string{"x", "y", "z"} {
 				for _, set := range []labels.Set{nil, {"k": "v"}, {"k": "w"}} {
 					for _, team := range []labels.Set{{}, {"team": "red"}} {
-						object := &relatedObject{namespace: namespace, name: name, labels: set, namespaceLabels: team}
-						matches := func(r *relatedRule) bool { return r.matches(object) }
+						object := &candidate{namespace: namespace, name: name, labels: set, namespaceLabels: team}
+						matches := func(r *Rule) bool { return r.matches(object) }
 						declared := slices.ContainsFunc(entries, func(entry string) bool { return ruleOf(t, entry).matches(object) })
 						want, got := problem == "" && rule.matches(object) && declared, slices.ContainsFunc(rules, matches)
 						if got != want {
@@ -222,14 +223,14 @@ func TestRestrictIsIntersection(t *testing.T) {
 }
 
 func TestRuleList(t *testing.T) {
-	named := func(n, names int) *relatedRule {
-		rule := &relatedRule{resource: gadgets, selector: labels.Everything(), namespace: fmt.Sprint(n), names: map[string]bool{}}
+	named := func(n, names int) *Rule {
+		rule := &Rule{resource: parenttest.Gadgets, selector: labels.Everything(), namespace: fmt.Sprint(n), names: map[string]bool{}}
 		for i := range names {
 			rule.names[fmt.Sprint(i)] = true
 		}
 		return rule
 	}
-	l := newRuleList(&RelatedLimits{})
+	l := newRuleList(&Limits{})
 	for i := range 1000 {
 		if problem := l.add(named(i%100, 1)); problem != "" {
 			t.Fatalf("rule %d: %s", i, problem)
@@ -241,7 +242,7 @@ func TestRuleList(t *testing.T) {
 	if problem := l.add(named(100, 1)); !strings.Contains(problem, "at most 100 different rules") {
 		t.Errorf("the rule after the last is refused by %q", problem)
 	}
-	l = newRuleList(&RelatedLimits{})
+	l = newRuleList(&Limits{})
 	for i := range 10 {
 		if problem := l.add(named(i, 1000)); problem != "" {
 			t.Fatalf("rule %d: %s", i, problem)

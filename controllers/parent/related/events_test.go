@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"context"
@@ -37,9 +37,9 @@ func (s countedSelector) Matches(set labels.Labels) bool {
 	return s.Selector.Matches(set)
 }
 
-// relatedScene is a relatedIndex whose parents are enqueued into a set.
+// relatedScene is a Index whose parents are enqueued into a set.
 type relatedScene struct {
-	*relatedIndex
+	*Index
 	t        *testing.T
 	enqueued map[string]int
 	matches  int
@@ -47,7 +47,7 @@ type relatedScene struct {
 
 func newRelatedScene(t *testing.T, objects ...*unstructured.Unstructured) *relatedScene {
 	t.Helper()
-	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList", waiters.NamespaceResource: "NamespaceList"}
+	kinds := map[schema.GroupVersionResource]string{parenttest.Gadgets.GroupVersionResource: "GadgetList", waiters.NamespaceResource: "NamespaceList"}
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -61,18 +61,18 @@ func newRelatedScene(t *testing.T, objects ...*unstructured.Unstructured) *relat
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	s := &relatedScene{t: t, enqueued: map[string]int{}}
-	s.relatedIndex = newRelatedIndex(informer.NewPool(ctx, parenttest.WithoutWatchList{Interface: client}, logr.Discard()))
-	s.queue = func(key controller.Key) { s.enqueued[key.Name]++ }
-	t.Cleanup(s.close)
+	s.Index = NewIndex(informer.NewPool(ctx, parenttest.WithoutWatchList{Interface: client}, logr.Discard()))
+	s.Queue = func(key controller.Key) { s.enqueued[key.Name]++ }
+	t.Cleanup(s.Close)
 	return s
 }
 
 // ask has a parent ask by selectors; "in NAMESPACE: SELECTOR" is in one namespace.
 func (s *relatedScene) ask(parent string, selectors ...string) {
 	s.t.Helper()
-	var rules []*relatedRule
+	var rules []*Rule
 	for _, text := range selectors {
-		rule := &relatedRule{resource: gadgets}
+		rule := &Rule{resource: parenttest.Gadgets}
 		if in, rest, ok := strings.Cut(text, ": "); ok {
 			rule.namespace, text = strings.TrimPrefix(in, "in "), rest
 		}
@@ -86,10 +86,10 @@ func (s *relatedScene) ask(parent string, selectors ...string) {
 	s.askRules(parent, rules)
 }
 
-func (s *relatedScene) askRules(parent string, rules []*relatedRule) {
+func (s *relatedScene) askRules(parent string, rules []*Rule) {
 	s.t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": parent, "resourceVersion": "1"}}}
-	if err := s.set(controller.Key{Name: parent}, object, relatedRequest{rules: rules}); err != nil {
+	if err := s.Set(controller.Key{Name: parent}, object, Request{Rules: rules}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ func (s *relatedScene) changed(before, after *unstructured.Unstructured) (parent
 	s.t.Helper()
 	clear(s.enqueued)
 	s.matches = 0
-	s.event(gadgets.GroupVersionResource, informer.Event{Old: before, New: after})
+	s.event(parenttest.Gadgets.GroupVersionResource, informer.Event{Old: before, New: after})
 	for name, n := range s.enqueued {
 		if n > 1 {
 			s.t.Errorf("%s is enqueued %d times", name, n)
@@ -108,20 +108,11 @@ func (s *relatedScene) changed(before, after *unstructured.Unstructured) (parent
 	return slices.Sorted(maps.Keys(s.enqueued)), s.matches
 }
 
-func gadget(namespace string, set map[string]string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(gadgets.Kind)
-	o.SetNamespace(namespace)
-	o.SetName("gadget")
-	o.SetLabels(set)
-	return o
-}
-
 // TestRelatedEventCost checks that an event matches the selectors that the index leads to, each once
 // for all parents, and no others.
 func TestRelatedEventCost(t *testing.T) {
 	const parents = 500
-	object := gadget("here", map[string]string{"app": "web", "tier": "front"})
+	object := parenttest.Gadget("here", map[string]string{"app": "web", "tier": "front"})
 	cases := map[string]struct {
 		reason    string
 		selectors func(parent int) []string
@@ -180,13 +171,13 @@ func TestRelatedEvent(t *testing.T) {
 	s.ask("here", "in here: app=web")
 	s.ask("there", "in there: app=web")
 	s.ask("gone", "app=web")
-	s.forget(controller.Key{Name: "gone"})
+	s.Forget(controller.Key{Name: "gone"})
 	s.ask("moved", "app=web")
 	s.ask("moved", "tier=x", "tier=x")
 	s.ask("moved", "app=db", "app=db")
 	s.ask("twice", "app=db", "app=web")
 	s.ask("twice", "app=db", "app=web")
-	web, db := gadget("here", map[string]string{"app": "web"}), gadget("here", map[string]string{"app": "db", "tier": "back"})
+	web, db := parenttest.Gadget("here", map[string]string{"app": "web"}), parenttest.Gadget("here", map[string]string{"app": "db", "tier": "back"})
 	steps := []struct {
 		reason        string
 		before, after *unstructured.Unstructured
@@ -196,8 +187,8 @@ func TestRelatedEvent(t *testing.T) {
 		{"Its labels change: both states count.", web, db, "equal equal-too here key moved negation twice"},
 		{"It changes in other ways.", db, db, "equal-too key moved twice"},
 		{"It goes.", db, nil, "equal-too key moved twice"},
-		{"One in another namespace.", nil, gadget("there", map[string]string{"app": "web"}), "equal equal-too key negation there twice"},
-		{"One of no interest to most.", nil, gadget("here", nil), "negation"},
+		{"One in another namespace.", nil, parenttest.Gadget("there", map[string]string{"app": "web"}), "equal equal-too key negation there twice"},
+		{"One of no interest to most.", nil, parenttest.Gadget("here", nil), "negation"},
 	}
 	for _, step := range steps {
 		got, _ := s.changed(step.before, step.after)
@@ -214,12 +205,12 @@ func TestSharedRules(t *testing.T) {
 		for i := range 20 {
 			s.ask(fmt.Sprint("parent-", i), "app=web", fmt.Sprintf("app=%d", (i+round)%7), "!tier")
 		}
-		if len(s.rules) != 9 || s.caches[gadgets.GroupVersionResource].rules != 9 {
-			t.Errorf("round %d: %d rules, of which the cache has %d, want 9", round, len(s.rules), s.caches[gadgets.GroupVersionResource].rules)
+		if len(s.rules) != 9 || s.caches[parenttest.Gadgets.GroupVersionResource].rules != 9 {
+			t.Errorf("round %d: %d rules, of which the cache has %d, want 9", round, len(s.rules), s.caches[parenttest.Gadgets.GroupVersionResource].rules)
 		}
 	}
 	for i := range 20 {
-		s.forget(controller.Key{Name: fmt.Sprint("parent-", i)})
+		s.Forget(controller.Key{Name: fmt.Sprint("parent-", i)})
 	}
 	if n := len(s.rules) + len(s.index) + len(s.caches) + len(s.parents); n > 0 {
 		t.Errorf("%d rules, %d index entries, %d caches and %d parents are left", len(s.rules), len(s.index), len(s.caches), len(s.parents))
@@ -232,23 +223,23 @@ func TestRuleID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := gadgets
+	other := parenttest.Gadgets
 	other.Version = "v2"
-	rules := map[string]relatedRule{
-		"All":              {resource: gadgets, selector: labels.Everything()},
-		"None":             {resource: gadgets, selector: labels.Nothing()},
+	rules := map[string]Rule{
+		"All":              {resource: parenttest.Gadgets, selector: labels.Everything()},
+		"None":             {resource: parenttest.Gadgets, selector: labels.Nothing()},
 		"Version":          {resource: other, selector: labels.Everything()},
-		"Namespace":        {resource: gadgets, selector: labels.Everything(), namespace: "web"},
-		"Name":             {resource: gadgets, selector: labels.Everything(), names: map[string]bool{"web": true}},
-		"Names":            {resource: gadgets, selector: labels.Everything(), names: map[string]bool{"web": true, "db": true}},
-		"NamesInOne":       {resource: gadgets, selector: labels.Everything(), names: map[string]bool{`web" "db`: true}},
-		"Labels":           {resource: gadgets, selector: web},
-		"NamespaceLabels":  {resource: gadgets, selector: labels.Everything(), namespaces: web},
-		"AnyNamespace":     {resource: gadgets, selector: labels.Everything(), namespaces: labels.Everything()},
-		"LabelsOfBoth":     {resource: gadgets, selector: web, namespaces: web},
-		"LabelsAnyInside":  {resource: gadgets, selector: web, namespaces: labels.Everything()},
-		"NamesAndLabels":   {resource: gadgets, selector: web, names: map[string]bool{"web": true}},
-		"EverythingInside": {resource: gadgets, selector: labels.Everything(), namespace: "web", namespaces: labels.Everything()},
+		"Namespace":        {resource: parenttest.Gadgets, selector: labels.Everything(), namespace: "web"},
+		"Name":             {resource: parenttest.Gadgets, selector: labels.Everything(), names: map[string]bool{"web": true}},
+		"Names":            {resource: parenttest.Gadgets, selector: labels.Everything(), names: map[string]bool{"web": true, "db": true}},
+		"NamesInOne":       {resource: parenttest.Gadgets, selector: labels.Everything(), names: map[string]bool{`web" "db`: true}},
+		"Labels":           {resource: parenttest.Gadgets, selector: web},
+		"NamespaceLabels":  {resource: parenttest.Gadgets, selector: labels.Everything(), namespaces: web},
+		"AnyNamespace":     {resource: parenttest.Gadgets, selector: labels.Everything(), namespaces: labels.Everything()},
+		"LabelsOfBoth":     {resource: parenttest.Gadgets, selector: web, namespaces: web},
+		"LabelsAnyInside":  {resource: parenttest.Gadgets, selector: web, namespaces: labels.Everything()},
+		"NamesAndLabels":   {resource: parenttest.Gadgets, selector: web, names: map[string]bool{"web": true}},
+		"EverythingInside": {resource: parenttest.Gadgets, selector: labels.Everything(), namespace: "web", namespaces: labels.Everything()},
 	}
 	seen := map[ruleID]string{}
 	for name, rule := range rules {
@@ -272,7 +263,7 @@ func TestNamespaceEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.askRules(parent, []*relatedRule{{resource: gadgets, selector: labels.Everything(), namespaces: selector}})
+		s.askRules(parent, []*Rule{{resource: parenttest.Gadgets, selector: labels.Everything(), namespaces: selector}})
 	}
 	in := func(env string) *unstructured.Unstructured {
 		set := map[string]string{"kubernetes.io/metadata.name": "a"}
@@ -306,7 +297,7 @@ func TestNamespaceEvent(t *testing.T) {
 
 // TestUnknownNamespace checks that no object is selected by the labels of a namespace that is not known yet.
 func TestUnknownNamespace(t *testing.T) {
-	one := gadget("unknown", nil)
+	one := parenttest.Gadget("unknown", nil)
 	one.SetUID("gadget-uid")
 	s := newRelatedScene(t, one)
 	for _, text := range []string{"", "env notin (prod)", "!env"} {
@@ -314,16 +305,16 @@ func TestUnknownNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, rule := range map[string]*relatedRule{
-			"all":          {resource: gadgets, selector: labels.Everything(), namespaces: selector},
-			"in namespace": {resource: gadgets, selector: labels.Everything(), namespaces: selector, namespace: "unknown"},
-			"by name":      {resource: gadgets, selector: labels.Everything(), namespaces: selector, names: map[string]bool{"gadget": true}},
+		for name, rule := range map[string]*Rule{
+			"all":          {resource: parenttest.Gadgets, selector: labels.Everything(), namespaces: selector},
+			"in namespace": {resource: parenttest.Gadgets, selector: labels.Everything(), namespaces: selector, namespace: "unknown"},
+			"by name":      {resource: parenttest.Gadgets, selector: labels.Everything(), namespaces: selector, names: map[string]bool{"gadget": true}},
 		} {
-			rules := []*relatedRule{rule}
+			rules := []*Rule{rule}
 			s.askRules("parent", rules)
 			var found []*unstructured.Unstructured
 			cluster.Eventually(t, 20*time.Second, func() (err error) {
-				found, _, err = s.collect(controller.Key{Name: "parent"}, rules)
+				found, _, err = s.Collect(controller.Key{Name: "parent"}, rules)
 				return err
 			})
 			if len(found) > 0 {

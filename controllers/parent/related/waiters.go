@@ -1,51 +1,29 @@
-package parent
+package related
 
 import (
 	"context"
-	"errors"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // resourceName is a resource as a customize answer names it.
 type resourceName struct{ apiVersion, resource string }
 
-// findRelated returns the resource that a rule names. If it is not served, the parent is
-// enqueued as soon as it is.
-func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, error) {
-	found, err := p.config.Customize.Find(apiVersion, resource)
-	var missing *discovery.NotFoundError
-	if !errors.As(err, &missing) {
-		return found, err
-	}
-	p.related.awaitServed(p.key, resourceName{apiVersion, resource})
-	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before awaitServed.
-}
-
-// awaitServed records the resource that a parent waits for, in place of an earlier one.
-func (r *relatedIndex) awaitServed(key controller.Key, name resourceName) {
+// AwaitServed records the resource that a parent waits for, in place of an earlier one.
+func (r *Index) AwaitServed(key controller.Key, apiVersion, resource string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unserved[key] = name
+	r.unserved[key] = resourceName{apiVersion, resource}
 }
 
-// ResourcesChanged enqueues the parents whose customize answers name resources that the API
-// server has begun or ceased to serve.
-func (r *Reconciler) ResourcesChanged() {
-	if r.config.Customize != nil {
-		r.related.resourcesChanged(r.config.Customize.Find)
-	}
-}
-
-// resourcesChanged enqueues the parents that wait for resources that find now knows. It closes
+// ResourcesChanged enqueues the parents that wait for resources that find now knows. It closes
 // the caches of resources that are gone or have changed, as these would notice late that the
 // resource is back, and has the hooks of their parents called again.
-func (r *relatedIndex) resourcesChanged(find findFunc) {
+func (r *Index) ResourcesChanged(find findFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	served := map[resourceName]bool{}
@@ -56,7 +34,7 @@ func (r *relatedIndex) resourcesChanged(find findFunc) {
 		}
 		if served[name] {
 			delete(r.unserved, key)
-			r.queue(key)
+			r.Queue(key)
 		}
 	}
 	changed := map[schema.GroupVersionResource]bool{}
@@ -82,7 +60,7 @@ func (r *relatedIndex) resourcesChanged(find findFunc) {
 
 // wakeWhenSynced enqueues the parents that wait for a cache once it is synced, unless ctx ends
 // before.
-func (r *relatedIndex) wakeWhenSynced(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
+func (r *Index) wakeWhenSynced(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
 	if !cache.WaitForSync(ctx) {
 		return
 	}

@@ -1,4 +1,4 @@
-package parent
+package related
 
 import (
 	"crypto/sha256"
@@ -17,9 +17,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// relatedRule is one rule of a customize answer: it selects objects of a resource by name or
+// Rule is one rule of a customize answer: it selects objects of a resource by name or
 // label, in one namespace, in selected namespaces, or in all. It never changes.
-type relatedRule struct {
+type Rule struct {
 	resource   discovery.Resource
 	namespace  string // "" means any
 	names      map[string]bool
@@ -31,7 +31,7 @@ type relatedRule struct {
 type ruleID [sha256.Size]byte
 
 // id returns the same for rules that select the same by the same means.
-func (r *relatedRule) id() ruleID {
+func (r *Rule) id() ruleID {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q %q ", r.resource.GroupVersionResource, r.resource.Kind, r.namespace)
 	if r.names != nil {
@@ -47,7 +47,7 @@ func (r *relatedRule) id() ruleID {
 }
 
 // terms returns the number of names, labels and values of labels in the rule.
-func (r *relatedRule) terms() int {
+func (r *Rule) terms() int {
 	n := len(r.names)
 	for _, selector := range []labels.Selector{r.selector, r.namespaces} {
 		if selector == nil {
@@ -61,8 +61,8 @@ func (r *relatedRule) terms() int {
 	return n
 }
 
-// relatedObject is what rules match of an object.
-type relatedObject struct {
+// candidate is what rules match of an object.
+type candidate struct {
 	namespace, name string
 	labels          labels.Set
 	// namespaceLabels are those of its namespace. They are unset if no rule selects namespaces.
@@ -70,7 +70,7 @@ type relatedObject struct {
 }
 
 // matches reports whether the rule selects an object of its resource.
-func (r *relatedRule) matches(object *relatedObject) bool {
+func (r *Rule) matches(object *candidate) bool {
 	switch {
 	case r.namespace != "" && r.namespace != object.namespace:
 		return false
@@ -85,8 +85,8 @@ func (r *relatedRule) matches(object *relatedObject) bool {
 
 // selectsNamespace reports whether the rule selects objects in a namespace by its labels. It does not in one
 // that is not known, which is nil, whatever the selector: its labels may be any.
-func (r *relatedRule) selectsNamespace(namespace *unstructured.Unstructured) bool {
-	return namespace != nil && r.namespaces.Matches(labelsOf(namespace))
+func (r *Rule) selectsNamespace(namespace *unstructured.Unstructured) bool {
+	return namespace != nil && r.namespaces.Matches(LabelsOf(namespace))
 }
 
 // indexKey identifies an entry of the index: a name or a label, in one namespace or in any.
@@ -99,7 +99,7 @@ type indexKey struct {
 // indexKeys returns the keys under which objects find the rule: names, labels, or labels of the
 // namespace if the rule has nothing more selective. Namespaces find a rule that selects them under
 // keys of namespaceKey.
-func (r *relatedRule) indexKeys() []indexKey {
+func (r *Rule) indexKeys() []indexKey {
 	gvr := r.resource.GroupVersionResource
 	var keys []indexKey
 	byNamespace := false
@@ -162,7 +162,7 @@ func labelTokens(set labels.Set) []string {
 }
 
 // keysOf returns the keys of the rules that may select an object.
-func keysOf(gvr schema.GroupVersionResource, object *relatedObject) []indexKey {
+func keysOf(gvr schema.GroupVersionResource, object *candidate) []indexKey {
 	tokens := append(labelTokens(object.labels), "/"+object.name)
 	if object.namespaceLabels != nil {
 		for _, token := range labelTokens(object.namespaceLabels) {
@@ -179,19 +179,19 @@ func keysOf(gvr schema.GroupVersionResource, object *relatedObject) []indexKey {
 	return keys
 }
 
-// newRelatedObject returns what rules match of an object. namespaces is the cache of namespaces, or
+// newCandidate returns what rules match of an object. namespaces is the cache of namespaces, or
 // nil if no rule selects them.
-func newRelatedObject(object *unstructured.Unstructured, namespaces *informer.Handle) *relatedObject {
-	o := &relatedObject{namespace: object.GetNamespace(), name: object.GetName(), labels: object.GetLabels()}
+func newCandidate(object *unstructured.Unstructured, namespaces *informer.Handle) *candidate {
+	o := &candidate{namespace: object.GetNamespace(), name: object.GetName(), labels: object.GetLabels()}
 	if namespaces != nil && o.namespace != "" {
-		o.namespaceLabels = labelsIn(namespaces, o.namespace)
+		o.namespaceLabels = LabelsIn(namespaces, o.namespace)
 	}
 	return o
 }
 
-// labelsIn returns the labels of a namespace, not nil.
-func labelsIn(namespaces *informer.Handle, namespace string) labels.Set {
-	if set := labelsOf(namespaces.Get("", namespace)); set != nil {
+// LabelsIn returns the labels of a namespace, not nil.
+func LabelsIn(namespaces *informer.Handle, namespace string) labels.Set {
+	if set := LabelsOf(namespaces.Get("", namespace)); set != nil {
 		return set
 	}
 	return labels.Set{}
