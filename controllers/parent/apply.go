@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -46,7 +47,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: excluding(p.observed.Children, desired.Keep), Desired: excluding(desired.Children, desired.Keep),
-		ManagedFields: p.appliedFields, Memory: p.history.comparisons, Held: func(c apply.Change) { held = append(held, c) },
+		ManagedFields: p.appliedFields, Memory: p.history.Comparisons, Held: func(c apply.Change) { held = append(held, c) },
 	})
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (r *shared) get(
 // noteOutcome records a write until the caches show it, and logs it.
 func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.env.Metrics.countWrite(p.config.Definition, outcome)
-	p.history.note(outcome)
+	p.history.Note(outcome)
 	change := outcome.Change
 	if p.env.Access != nil && change.Action == apply.ActionCreate && apierrors.IsForbidden(outcome.Err) {
 		p.env.Access.Forget(change.Resource, change.Key.Namespace)
@@ -153,7 +154,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	case outcome.Err != nil:
 		return
 	case outcome.Gone:
-		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
+		p.pendingWrites.NoteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
 	p.logChild(change)
@@ -163,7 +164,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.noteOwnWrite(outcome)
 	p.detectHotLoop(change)
 	if outcome.Object == nil {
-		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
+		p.pendingWrites.NoteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
 	p.noteWrite(outcome)
@@ -184,7 +185,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 	case apply.FailureAlreadyExists:
 		return p.explainExisting(ctx, outcome.Change)
 	case apply.FailureFieldConflict:
-		return fieldConflictError(outcome)
+		return writes.FieldConflictError(outcome)
 	case apply.FailureNamespaceMissing:
 		if outcome.Change.Action != apply.ActionCreate {
 			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // The object that is gone is a Namespace.

@@ -75,7 +75,7 @@ func (r *Reconciler) Close() {
 	r.related.Close()
 	r.previewCaches.close()
 	r.namespaceWaiters.Close()
-	r.pendingWrites.close()
+	r.pendingWrites.Close()
 	r.passCache.Close()
 	r.env.Registry.remove(r)
 }

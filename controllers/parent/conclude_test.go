@@ -11,6 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -35,7 +36,7 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := tc.pass
 			p.shared = &shared{
-				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+				env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 				detector: newFightDetector(clock),
 			}
 			p.key, p.parent = key, parenttest.Object("p")
@@ -56,7 +57,7 @@ func TestConcludeGathersExpiries(t *testing.T) {
 		-time.Second: 100 * time.Millisecond, time.Microsecond: 100 * time.Millisecond, time.Minute: time.Minute,
 	} {
 		p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
-			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+			env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 			detector: newFightDetector(clock),
 		}}
 		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
@@ -71,11 +72,11 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
 	p := &pass{key: key, parent: parenttest.Object("p"), shared: &shared{
-		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+		env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		detector: newFightDetector(clock),
 	}}
-	defer p.pendingWrites.close()
-	p.pendingWrites.noteWritten(p.parent.GetUID(), parenttest.Object("c"), true)
+	defer p.pendingWrites.Close()
+	p.pendingWrites.NoteWritten(p.parent.GetUID(), parenttest.Object("c"), true)
 	result, err := p.conclude(variant.Desired{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestConcludeOfFailedPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), shortestBackoff: tc.backoff, shared: &shared{
-				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+				env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 				detector: newFightDetector(clock),
 			}}
 			if tc.answers > 0 {

@@ -179,10 +179,10 @@ func (r *Reconciler) findLastingChildren(parent *unstructured.Unstructured) (chi
 	if err != nil {
 		return nil, err
 	}
-	created := r.pendingWrites.createdBy(parent.GetUID())
+	created := r.pendingWrites.CreatedBy(parent.GetUID())
 	for i := range r.children {
 		owned := r.children[i].cache.OwnedBy(parent.GetUID())
-		r.pendingWrites.setNewest(owned)
+		r.pendingWrites.SetNewest(owned)
 		owned = append(owned, unknown(created, owned, r.children[i].Kind)...)
 		children = append(children, lastingChildren(parent, claim, owned)...)
 	}

@@ -33,7 +33,7 @@ const debounce = 10 * time.Millisecond
 func (r *Reconciler) Watch(queue Queue) error {
 	enqueueSoon := func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
 	r.related.Queue, r.namespaceWaiters.Queue = enqueueSoon, enqueueSoon
-	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
+	r.pendingWrites.Unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
 	r.env.Registry.add(r)
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
@@ -84,7 +84,7 @@ func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
 
 // parentEvent enqueues a parent that is or was selected.
 func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
-	r.pendingWrites.observe(e)
+	r.pendingWrites.Observe(e)
 	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
 		r.noteParent(source, e)
 		r.config.Changed()
@@ -118,12 +118,12 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 // ownedEvent enqueues the old and new owner of a child or a ControllerRevision. Replayed objects
 // enqueue nothing: their parents are replayed too.
 func (r *Reconciler) ownedEvent(queue Queue, e informer.Event) {
-	r.pendingWrites.observe(e)
+	r.pendingWrites.Observe(e)
 	if e.Replay {
 		return
 	}
 	if e.New == nil {
-		r.history.forget(apply.KeyOf(e.Old))
+		r.history.Forget(apply.KeyOf(e.Old))
 	}
 	for key := range r.creationWaiters.Take(apply.KeyOf(e.Object())) {
 		queue.EnqueueSoon(key, debounce)
@@ -153,7 +153,7 @@ func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured
 // the definition with the same UID.
 func (r *Reconciler) enqueueReferenced(queue Queue, object *unstructured.Unstructured, ref *metav1.OwnerReference) {
 	source := r.referencedSource(ref)
-	if source == nil || r.pendingWrites.awaitsContent(ref.UID) {
+	if source == nil || r.pendingWrites.AwaitsContent(ref.UID) {
 		return // Other events are awaited, too: the last one enqueues it, or the time does that they are awaited at most.
 	}
 	namespace := ""

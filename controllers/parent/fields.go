@@ -10,7 +10,7 @@ import (
 
 // appliedFields returns the entries of a child's managedFields that this program has applied.
 func (r *shared) appliedFields(child *unstructured.Unstructured) []any {
-	if fields := r.pendingWrites.fields(child); fields != nil {
+	if fields := r.pendingWrites.Fields(child); fields != nil {
 		return fields
 	}
 	at := slices.IndexFunc(r.children, func(source childSource) bool { return source.Kind == child.GroupVersionKind() })

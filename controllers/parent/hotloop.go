@@ -21,10 +21,10 @@ import (
 // filterChanges drops no-ops and changes in backoff. It records the shortest remaining backoff.
 func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(changes, func(change apply.Change) bool {
-		if p.history.isNoop(change) {
+		if p.history.IsNoop(change) {
 			return true
 		}
-		if err := p.history.conflict(change); err != nil {
+		if err := p.history.Conflict(change); err != nil {
 			p.unapplied = append(p.unapplied, err)
 			return true
 		}

@@ -34,7 +34,7 @@ func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
 	client := e.server.client()
 	e.last.env.Client, e.last.env.Clock, e.last.env.Events = client, e.clock, record.NewFakeRecorder(10)
 	e.last.status = NewStatusWriter(client, nil, e.clock)
-	t.Cleanup(e.last.pendingWrites.close)
+	t.Cleanup(e.last.pendingWrites.Close)
 	return e
 }
 

@@ -124,7 +124,7 @@ func (r *shared) mergeMetadata(
 		return nil, failure.ApplyFailed("metadata", err)
 	}
 	updated.SetManagedFields(nil)
-	r.pendingWrites.noteWritten(parent.GetUID(), updated, false)
+	r.pendingWrites.NoteWritten(parent.GetUID(), updated, false)
 	return updated, nil
 }
 
@@ -141,7 +141,7 @@ func (r *shared) live(ctx context.Context, parent *unstructured.Unstructured, so
 		return nil, fmt.Errorf("%w: the parent is being deleted, and the hooks have not seen that", controller.ErrLater)
 	}
 	live.SetManagedFields(nil)
-	r.pendingWrites.noteWritten(parent.GetUID(), live, false)
+	r.pendingWrites.NoteWritten(parent.GetUID(), live, false)
 	return live, nil
 }
 

@@ -29,7 +29,7 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 	if cached == nil {
 		return nil, nil
 	}
-	newest := r.pendingWrites.newest(cached)
+	newest := r.pendingWrites.Newest(cached)
 	if !r.isParent(source, newest) {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (p *pass) observe(ctx context.Context) error {
 		Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom,
 		ScriptRevision: p.programs.Revision, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate,
 	}
-	created := p.pendingWrites.createdBy(p.parent.GetUID())
+	created := p.pendingWrites.CreatedBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)
 	}
@@ -131,7 +131,7 @@ func (p *pass) candidates(child *childSource, claim variant.Claim, created []*un
 	if claim.Selector != nil {
 		found = append(found, child.cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)
 	}
-	p.pendingWrites.setNewest(found)
+	p.pendingWrites.SetNewest(found)
 	found = append(found, unknown(created, found, child.Kind)...)
 	if p.source.Namespaced {
 		// The garbage collector does not find an owner in another namespace.

@@ -253,7 +253,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 // setParent continues with the parent as the API server returned it.
 func (p *pass) setParent(updated *unstructured.Unstructured) {
 	updated.SetManagedFields(nil)
-	p.pendingWrites.noteWritten(p.parent.GetUID(), updated, false)
+	p.pendingWrites.NoteWritten(p.parent.GetUID(), updated, false)
 	p.parent, p.wrote = updated, true
 }
 

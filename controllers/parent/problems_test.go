@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -355,7 +356,7 @@ func TestReportRecovered(t *testing.T) {
 	r := &Reconciler{&shared{
 		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, cache: cache}},
 		problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock), env: Environment{SyncEvents: recorder},
-		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(clock.Now())), previewCaches: newPreviewCaches(nil, clock),
+		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(clock.Now())), previewCaches: newPreviewCaches(nil, clock),
 	}}
 	gone := parent.DeepCopy()
 	gone.SetName("gone")

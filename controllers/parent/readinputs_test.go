@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -21,7 +22,7 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	p := &pass{
 		shared: &shared{
-			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: newPendingWrites(clock),
+			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: writes.NewPending(clock),
 			passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), status: NewStatusWriter(nil, nil, clock),
 			detector: newFightDetector(clock), resyncs: newRateLimiter[controller.Key](clock, shortResyncs, resyncInterval),
 		},
@@ -194,7 +195,7 @@ func TestSettledByWrites(t *testing.T) {
 			parent := parenttest.FullParent()
 			parent.Object["status"] = map[string]any{"n": int64(0)}
 			p := newTestPass(parent, tc.read)
-			defer p.pendingWrites.close()
+			defer p.pendingWrites.Close()
 			tc.written(p)
 			if _, err := p.conclude(tc.desired, nil); err != nil {
 				t.Fatal(err)

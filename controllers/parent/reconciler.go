@@ -26,6 +26,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -163,8 +164,8 @@ type shared struct {
 	kinds        []schema.GroupVersionKind // of parents and children
 
 	// By child.
-	pendingWrites *pendingWrites
-	history       *childHistory
+	pendingWrites *writes.Pending
+	history       *writes.History
 	detector      *fightDetector
 	// By parent.
 	passCache        *answers.Cache
@@ -213,7 +214,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	}
 	r := &Reconciler{&shared{
 		config: config, env: env,
-		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
+		pendingWrites: writes.NewPending(env.Clock), history: writes.NewHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: answers.NewCache(env.Answers, config.Definition), related: related.NewIndex(env.Pool), creationWaiters: waiters.NewCreations(),
 		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
@@ -222,7 +223,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
 		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(), previewCaches: newPreviewCaches(env.Pool, env.Clock),
 	}}
-	r.pendingWrites.completed = r.history.note
+	r.pendingWrites.Completed = r.history.Note
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
 		r.Close()

@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -143,7 +144,7 @@ func passWithRevisions(t *testing.T, cached *unstructured.Unstructured) *pass {
 	parent.SetName("p")
 	parent.SetUID("p-uid")
 	return &pass{parent: parent, source: &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets}}, shared: &shared{
-		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0))),
+		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))),
 		revisions:     &childSource{ChildRule: variant.ChildRule{Resource: revisionResource}, cache: cache},
 	}}
 }

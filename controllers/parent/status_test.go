@@ -22,6 +22,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -252,7 +253,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
 		env:           Environment{Client: client, Events: events},
-		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
+		pendingWrites: writes.NewPending(testclock.NewFakeClock(time.Unix(0, 0))),
 		detector:      newFightDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
@@ -291,11 +292,11 @@ func TestStatusOfABusyParent(t *testing.T) {
 	})
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
-		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
+		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: writes.NewPending(clock),
 		detector: newFightDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
-	defer r.pendingWrites.close()
+	defer r.pendingWrites.Close()
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
 	p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); err != nil {

@@ -1,4 +1,4 @@
-package parent
+package writes
 
 import (
 	"fmt"
@@ -23,10 +23,10 @@ const (
 	maxConflictBackoff = 5 * time.Minute
 )
 
-// childHistory remembers by child what earlier writes showed: comparisons of observed and
+// History remembers by child what earlier writes showed: comparisons of observed and
 // desired state, updates without effect, and conflicts with other field managers.
-type childHistory struct {
-	comparisons *apply.Memory // has a lock of its own
+type History struct {
+	Comparisons *apply.Memory // has a lock of its own
 	clock       clock.PassiveClock
 	mu          sync.Mutex
 	// noops are the updates that left a child unchanged, because the API server drops or
@@ -46,24 +46,24 @@ type fieldConflict struct {
 	until   time.Time
 }
 
-func newChildHistory(clock clock.PassiveClock) *childHistory {
-	return &childHistory{
-		comparisons: apply.NewMemory(), clock: clock,
+func NewHistory(clock clock.PassiveClock) *History {
+	return &History{
+		Comparisons: apply.NewMemory(), clock: clock,
 		noops: map[apply.Key]apply.Digest{}, conflicts: map[apply.Key]fieldConflict{},
 	}
 }
 
-// isNoop reports whether a change is known to have no effect.
-func (h *childHistory) isNoop(change apply.Change) bool {
+// IsNoop reports whether a change is known to have no effect.
+func (h *History) IsNoop(change apply.Change) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, ok := h.noops[change.Key]
 	return ok && change.Action == apply.ActionUpdate && change.Digest() == last
 }
 
-// conflict returns the error of the last conflict if the change repeats it and is still in
+// Conflict returns the error of the last conflict if the change repeats it and is still in
 // backoff, or nil.
-func (h *childHistory) conflict(change apply.Change) error {
+func (h *History) Conflict(change apply.Change) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, ok := h.conflicts[change.Key]
@@ -73,8 +73,8 @@ func (h *childHistory) conflict(change apply.Change) error {
 	return last.err
 }
 
-// note remembers the outcome of a write. It replaces what was known of the child.
-func (h *childHistory) note(outcome apply.Outcome) {
+// Note remembers the outcome of a write. It replaces what was known of the child.
+func (h *History) Note(outcome apply.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := outcome.Change.Key
@@ -93,21 +93,21 @@ func (h *childHistory) note(outcome apply.Outcome) {
 	}
 	backoff := min(max(minConflictBackoff, 2*h.conflicts[key].backoff), maxConflictBackoff)
 	h.conflicts[key] = fieldConflict{
-		digest: outcome.Change.Digest(), err: fieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
+		digest: outcome.Change.Digest(), err: FieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
 	}
 }
 
-// forget drops the history of a deleted child.
-func (h *childHistory) forget(key apply.Key) {
-	h.comparisons.Forget(key)
+// Forget drops the history of a deleted child.
+func (h *History) Forget(key apply.Key) {
+	h.Comparisons.Forget(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.noops, key)
 	delete(h.conflicts, key)
 }
 
-// fieldConflictError names the managers, their fields and the remedies.
-func fieldConflictError(outcome apply.Outcome) error {
+// FieldConflictError names the managers, their fields and the remedies.
+func FieldConflictError(outcome apply.Outcome) error {
 	var held []string
 	for _, c := range apply.FieldManagerConflicts(outcome.Err) {
 		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, fielddiff.PublicPath(outcome.Change.Key.Kind, c.Field)))

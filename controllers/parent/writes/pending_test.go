@@ -1,4 +1,4 @@
-package parent
+package writes
 
 import (
 	"runtime"
@@ -42,13 +42,13 @@ func TestPendingUpdate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0)))
-			a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("12")), false)
-			a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("13")), false)
+			a := NewPending(clocktesting.NewFakeClock(time.Unix(0, 0)))
+			a.NoteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("12")), false)
+			a.NoteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("13")), false)
 			for _, e := range tc.events {
-				a.observe(e)
+				a.Observe(e)
 			}
-			if got := a.newest(tc.cached).GetResourceVersion(); got != tc.want {
+			if got := a.Newest(tc.cached).GetResourceVersion(); got != tc.want {
 				t.Errorf("%s\nversion %s, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -57,56 +57,56 @@ func TestPendingUpdate(t *testing.T) {
 
 func TestPendingCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	a := newPendingWrites(clock)
-	a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("5")), true)
-	a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("6")), false)
-	created := a.createdBy("p-uid")
+	a := NewPending(clock)
+	a.NoteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("5")), true)
+	a.NoteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("6")), false)
+	created := a.CreatedBy("p-uid")
 	if len(created) != 1 || created[0].GetResourceVersion() != "6" {
 		t.Fatalf("created %v, want c after its update", parenttest.Names(created))
 	}
-	if got := a.createdBy("other"); got != nil {
+	if got := a.CreatedBy("other"); got != nil {
 		t.Errorf("another owner created %v", parenttest.Names(got))
 	}
-	a.observe(informer.Event{Old: parenttest.Object("c", parenttest.WithUID("earlier"))})
-	if got := a.createdBy("p-uid"); len(got) != 1 {
+	a.Observe(informer.Event{Old: parenttest.Object("c", parenttest.WithUID("earlier"))})
+	if got := a.CreatedBy("p-uid"); len(got) != 1 {
 		t.Error("the deletion of an earlier object of that name dropped the creation: it would be repeated")
 	}
-	a.observe(informer.Event{New: parenttest.Object("c", parenttest.AtVersion("6"))})
-	if got := a.createdBy("p-uid"); got != nil {
+	a.Observe(informer.Event{New: parenttest.Object("c", parenttest.AtVersion("6"))})
+	if got := a.CreatedBy("p-uid"); got != nil {
 		t.Errorf("created %v after the cache showed it", parenttest.Names(got))
 	}
 
-	a.noteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("7")), true)
+	a.NoteWritten("p-uid", parenttest.Object("c", parenttest.AtVersion("7")), true)
 	clock.SetTime(clock.Now().Add(pendingWriteTTL + time.Second))
-	if got := a.createdBy("p-uid"); got != nil {
+	if got := a.CreatedBy("p-uid"); got != nil {
 		t.Errorf("%v never expires without an event", parenttest.Names(got))
 	}
 }
 
 func TestPendingCreationOfADeletedObject(t *testing.T) {
-	a := newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0)))
-	a.observe(informer.Event{New: parenttest.Object("c")})
-	a.observe(informer.Event{Old: parenttest.Object("c")})
-	a.noteWritten("p-uid", parenttest.Object("c"), true)
-	if got := a.createdBy("p-uid"); got != nil {
+	a := NewPending(clocktesting.NewFakeClock(time.Unix(0, 0)))
+	a.Observe(informer.Event{New: parenttest.Object("c")})
+	a.Observe(informer.Event{Old: parenttest.Object("c")})
+	a.NoteWritten("p-uid", parenttest.Object("c"), true)
+	if got := a.CreatedBy("p-uid"); got != nil {
 		t.Errorf("%v is kept, although it was deleted before the response to its creation was read", parenttest.Names(got))
 	}
 }
 
 func TestPendingDeletion(t *testing.T) {
-	a := newPendingWrites(clocktesting.NewFakeClock(time.Unix(0, 0)))
+	a := NewPending(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	cached := parenttest.Object("c")
-	a.noteDeleted("p-uid", cached)
-	a.observe(informer.Event{New: cached})
-	if a.newest(cached).GetDeletionTimestamp() == nil {
+	a.NoteDeleted("p-uid", cached)
+	a.Observe(informer.Event{New: cached})
+	if a.Newest(cached).GetDeletionTimestamp() == nil {
 		t.Error("a deleted object has no deletion timestamp: it would be deleted again")
 	}
 	if cached.GetDeletionTimestamp() != nil {
 		t.Error("the cached object was changed")
 	}
 	later := parenttest.Object("c", parenttest.AtVersion("2"))
-	a.observe(informer.Event{Old: cached, New: later})
-	if a.newest(later) != later {
+	a.Observe(informer.Event{Old: cached, New: later})
+	if a.Newest(later) != later {
 		t.Error("a newer version in the cache is ignored")
 	}
 }
@@ -114,11 +114,11 @@ func TestPendingDeletion(t *testing.T) {
 // TestPendingWritesExpire checks that writes expire without other writes or events.
 func TestPendingWritesExpire(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	a := newPendingWrites(clock)
-	defer a.close()
+	a := NewPending(clock)
+	defer a.Close()
 	for _, name := range []string{"a", "b", "c"} {
-		a.noteWritten("p-uid", parenttest.Object(name), true)
-		a.observe(informer.Event{Old: parenttest.Object("gone" + name)})
+		a.NoteWritten("p-uid", parenttest.Object(name), true)
+		a.Observe(informer.Event{Old: parenttest.Object("gone" + name)})
 	}
 	count := func() int {
 		a.mu.Lock()
@@ -135,15 +135,15 @@ func TestPendingWritesExpire(t *testing.T) {
 // TestUnconfirmedCreation checks that a creation is reported once if no event shows it.
 func TestUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	a := newPendingWrites(clock)
-	defer a.close()
+	a := NewPending(clock)
+	defer a.Close()
 	reported := make(chan string, 10)
-	a.unconfirmed = func(o *unstructured.Unstructured) { reported <- o.GetName() }
+	a.Unconfirmed = func(o *unstructured.Unstructured) { reported <- o.GetName() }
 	for _, name := range []string{"shown", "lost"} {
-		a.noteWritten("p-uid", parenttest.Object(name), true)
+		a.NoteWritten("p-uid", parenttest.Object(name), true)
 	}
-	a.noteWritten("p-uid", parenttest.Object("updated"), false)
-	a.observe(informer.Event{New: parenttest.Object("shown")})
+	a.NoteWritten("p-uid", parenttest.Object("updated"), false)
+	a.Observe(informer.Event{New: parenttest.Object("shown")})
 	stepUntil(t, clock, func() bool { return len(reported) > 0 })
 	stepUntil(t, clock, func() bool { return !clock.HasWaiters() })
 	if got := <-reported; got != "lost" || len(reported) > 0 {

@@ -1,4 +1,4 @@
-package parent
+package writes
 
 import (
 	"strings"
@@ -24,39 +24,39 @@ func conflictingUpdate(value string) apply.Change {
 
 func TestConflictBackoff(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	h := newChildHistory(clock)
+	h := NewHistory(clock)
 	conflict := apply.Outcome{Change: conflictingUpdate("1"), Err: apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.a"},
 	}, "")}
-	if err := h.conflict(conflictingUpdate("1")); err != nil {
+	if err := h.Conflict(conflictingUpdate("1")); err != nil {
 		t.Errorf("a change without a conflict is in backoff: %v", err)
 	}
-	h.note(conflict)
+	h.Note(conflict)
 	const message = "FieldConflict: ConfigMap a is left as it is: kubectl holds data.a"
-	if err := h.conflict(conflictingUpdate("1")); err == nil || !strings.Contains(err.Error(), message) {
+	if err := h.Conflict(conflictingUpdate("1")); err == nil || !strings.Contains(err.Error(), message) {
 		t.Errorf("%v", err)
 	}
-	if err := h.conflict(conflictingUpdate("2")); err != nil {
+	if err := h.Conflict(conflictingUpdate("2")); err != nil {
 		t.Errorf("another desired state is in backoff: %v", err)
 	}
 	for wait := minConflictBackoff; wait < 4*maxConflictBackoff; wait *= 2 {
 		clock.Step(min(wait, maxConflictBackoff) - 1)
-		if h.conflict(conflictingUpdate("1")) == nil {
+		if h.Conflict(conflictingUpdate("1")) == nil {
 			t.Errorf("the backoff ends before %s", wait)
 		}
 		clock.Step(1)
-		if err := h.conflict(conflictingUpdate("1")); err != nil {
+		if err := h.Conflict(conflictingUpdate("1")); err != nil {
 			t.Errorf("the backoff lasts longer than %s: %v", wait, err)
 		}
-		h.note(conflict)
+		h.Note(conflict)
 	}
-	h.note(apply.Outcome{Change: conflictingUpdate("2")})
-	if err := h.conflict(conflictingUpdate("1")); err != nil {
+	h.Note(apply.Outcome{Change: conflictingUpdate("2")})
+	if err := h.Conflict(conflictingUpdate("1")); err != nil {
 		t.Errorf("the backoff lasts after a success: %v", err)
 	}
-	h.note(conflict)
-	h.forget(conflict.Change.Key)
-	if err := h.conflict(conflictingUpdate("1")); err != nil {
+	h.Note(conflict)
+	h.Forget(conflict.Change.Key)
+	if err := h.Conflict(conflictingUpdate("1")); err != nil {
 		t.Errorf("the backoff outlives the child: %v", err)
 	}
 }
@@ -65,7 +65,7 @@ func TestConflictBackoff(t *testing.T) {
 func TestConflictNamesNoKey(t *testing.T) {
 	change := conflictingUpdate("1")
 	change.Key.Kind.Kind = "Secret"
-	err := fieldConflictError(apply.Outcome{Change: change, Err: apierrors.NewApplyConflict([]metav1.StatusCause{
+	err := FieldConflictError(apply.Outcome{Change: change, Err: apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.password"},
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.user"},
 	}, "")})

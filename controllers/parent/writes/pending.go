@@ -1,4 +1,6 @@
-package parent
+// Package writes has what this process has written of children: writes that no event has shown yet,
+// those that were answered by metadata alone, and what earlier writes of a child have shown.
+package writes
 
 import (
 	"sync"
@@ -25,18 +27,18 @@ const pendingWriteTTL = time.Minute
 // any.
 const expireEvery = pendingWriteTTL / 4
 
-// pendingWrites holds what this process has written and the caches do not show yet, so that a
+// Pending holds what this process has written and the caches do not show yet, so that a
 // pass never reads a state older than its own writes and never repeats a write.
-type pendingWrites struct {
+type Pending struct {
 	clock clock.Clock
-	// unconfirmed is called for a created object that no event has shown in time.
-	unconfirmed func(created *unstructured.Unstructured)
-	// completed is called for a write of which only the metadata was known, when its content is.
-	completed func(apply.Outcome)
+	// Unconfirmed is called for a created object that no event has shown in time.
+	Unconfirmed func(created *unstructured.Unstructured)
+	// Completed is called for a write of which only the metadata was known, when its content is.
+	Completed func(apply.Outcome)
 	done      chan struct{}
-	close     func() // stops the expiry
+	Close     func() // stops the expiry
 	mu        sync.Mutex
-	writes    map[apply.Key]pendingWrite
+	writes    map[apply.Key]write
 	created   map[types.UID]map[apply.Key]bool // by owner
 	// partial are the writes of which only the metadata is known, by owner.
 	partial map[types.UID]map[apply.Key]bool
@@ -46,8 +48,8 @@ type pendingWrites struct {
 	scheduled   bool                               // expire will be called
 }
 
-// pendingWrite is an object after a write.
-type pendingWrite struct {
+// write is an object after a write.
+type write struct {
 	object *unstructured.Unstructured
 	// deleted is set for an observed object with a deletion timestamp added.
 	deleted bool
@@ -59,31 +61,31 @@ type pendingWrite struct {
 	at      time.Time
 }
 
-func newPendingWrites(clock clock.Clock) *pendingWrites {
+func NewPending(clock clock.Clock) *Pending {
 	done := make(chan struct{})
-	return &pendingWrites{
-		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, completed: func(apply.Outcome) {},
-		done: done, close: sync.OnceFunc(func() { close(done) }),
-		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
+	return &Pending{
+		clock: clock, Unconfirmed: func(*unstructured.Unstructured) {}, Completed: func(apply.Outcome) {},
+		done: done, Close: sync.OnceFunc(func() { close(done) }),
+		writes: map[apply.Key]write{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
 		moved:       map[schema.GroupVersionKind]time.Time{},
 		deletedUIDs: expiring.New[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
 
-// noteWritten records an object that was written for owner. created reports whether it is new.
-func (p *pendingWrites) noteWritten(owner types.UID, object *unstructured.Unstructured, created bool) {
-	p.note(pendingWrite{object: object, owner: owner}, created)
+// NoteWritten records an object that was written for owner. created reports whether it is new.
+func (p *Pending) NoteWritten(owner types.UID, object *unstructured.Unstructured, created bool) {
+	p.note(write{object: object, owner: owner}, created)
 }
 
-// noteDeleted records that observed was deleted, which may take a while.
-func (p *pendingWrites) noteDeleted(owner types.UID, observed *unstructured.Unstructured) {
+// NoteDeleted records that observed was deleted, which may take a while.
+func (p *Pending) NoteDeleted(owner types.UID, observed *unstructured.Unstructured) {
 	terminating := variant.WithMetadata(observed)
 	now := metav1.NewTime(p.clock.Now())
 	terminating.SetDeletionTimestamp(&now)
-	p.note(pendingWrite{object: terminating, deleted: true, owner: owner}, false)
+	p.note(write{object: terminating, deleted: true, owner: owner}, false)
 }
 
-func (p *pendingWrites) note(w pendingWrite, created bool) {
+func (p *Pending) note(w write, created bool) {
 	key := apply.KeyOf(w.object)
 	w.at = p.clock.Now()
 	p.mu.Lock()
@@ -117,8 +119,8 @@ func dropFrom(sets map[types.UID]map[apply.Key]bool, owner types.UID, key apply.
 	}
 }
 
-// setFields records the managedFields of an object that was just written.
-func (p *pendingWrites) setFields(object *unstructured.Unstructured, fields []any) {
+// SetFields records the managedFields of an object that was just written.
+func (p *Pending) SetFields(object *unstructured.Unstructured, fields []any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w, ok := p.writes[apply.KeyOf(object)]; ok && w.object == object {
@@ -127,9 +129,9 @@ func (p *pendingWrites) setFields(object *unstructured.Unstructured, fields []an
 	}
 }
 
-// fields returns the recorded managedFields of an object that newest returned, or nil if there
+// Fields returns the recorded managedFields of an object that newest returned, or nil if there
 // are none or only a cache has them.
-func (p *pendingWrites) fields(object *unstructured.Unstructured) []any {
+func (p *Pending) Fields(object *unstructured.Unstructured) []any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.writes) == 0 {
@@ -141,15 +143,15 @@ func (p *pendingWrites) fields(object *unstructured.Unstructured) []any {
 	return nil
 }
 
-// newest returns the newest known state of a cached object.
-func (p *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
+// Newest returns the newest known state of a cached object.
+func (p *Pending) Newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
 	objects := []*unstructured.Unstructured{cached}
-	p.setNewest(objects)
+	p.SetNewest(objects)
 	return objects[0]
 }
 
-// setNewest replaces cached objects by their newest known states.
-func (p *pendingWrites) setNewest(objects []*unstructured.Unstructured) {
+// SetNewest replaces cached objects by their newest known states.
+func (p *Pending) SetNewest(objects []*unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.writes) == 0 {
@@ -164,8 +166,8 @@ func (p *pendingWrites) setNewest(objects []*unstructured.Unstructured) {
 	}
 }
 
-// createdBy returns the objects that were created for owner and that no event has shown yet.
-func (p *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured {
+// CreatedBy returns the objects that were created for owner and that no event has shown yet.
+func (p *Pending) CreatedBy(owner types.UID) []*unstructured.Unstructured {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var objects []*unstructured.Unstructured
@@ -179,15 +181,15 @@ func (p *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured 
 	return objects
 }
 
-// observe drops the writes that a watch event shows or supersedes.
-func (p *pendingWrites) observe(event informer.Event) {
+// Observe drops the writes that a watch event shows or supersedes.
+func (p *Pending) Observe(event informer.Event) {
 	if completed, ok := p.dropShown(event); ok {
-		p.completed(completed)
+		p.Completed(completed)
 	}
 }
 
 // dropShown is observe without the call of completed. It returns the write that the event completes, and whether it does.
-func (p *pendingWrites) dropShown(event informer.Event) (completed apply.Outcome, ok bool) {
+func (p *Pending) dropShown(event informer.Event) (completed apply.Outcome, ok bool) {
 	object := event.Object()
 	key := apply.KeyOf(object)
 	p.mu.Lock()
@@ -225,10 +227,10 @@ func newer(a, b *unstructured.Unstructured) bool {
 	return order > 0
 }
 
-func (p *pendingWrites) expired(w pendingWrite) bool { return p.clock.Since(w.at) > pendingWriteTTL }
+func (p *Pending) expired(w write) bool { return p.clock.Since(w.at) > pendingWriteTTL }
 
 // expireLater schedules expire unless it is scheduled.
-func (p *pendingWrites) expireLater() {
+func (p *Pending) expireLater() {
 	if p.scheduled {
 		return
 	}
@@ -245,13 +247,13 @@ func (p *pendingWrites) expireLater() {
 }
 
 // expire drops expired writes and reports the creations among them.
-func (p *pendingWrites) expire() {
+func (p *Pending) expire() {
 	for _, created := range p.dropExpired() {
-		p.unconfirmed(created)
+		p.Unconfirmed(created)
 	}
 }
 
-func (p *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
+func (p *Pending) dropExpired() (created []*unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deletedUIDs.Rotate(p.clock.Now())
@@ -271,7 +273,7 @@ func (p *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 	return created
 }
 
-func (p *pendingWrites) drop(key apply.Key) {
+func (p *Pending) drop(key apply.Key) {
 	owner := p.writes[key].owner
 	delete(p.writes, key)
 	dropFrom(p.created, owner, key)
