@@ -42,7 +42,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if err := p.writeRevisions(ctx, desired); err != nil {
 		return err
 	}
-	p.detector.beginPass(p.parent.GetUID())
+	p.detector.BeginPass(p.parent.GetUID())
 	var held []apply.Change
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -37,7 +38,7 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 			p := tc.pass
 			p.shared = &shared{
 				env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-				detector: newFightDetector(clock),
+				detector: loops.NewDetector(clock),
 			}
 			p.key, p.parent = key, parenttest.Object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
@@ -58,7 +59,7 @@ func TestConcludeGathersExpiries(t *testing.T) {
 	} {
 		p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
 			env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-			detector: newFightDetector(clock),
+			detector: loops.NewDetector(clock),
 		}}
 		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
 			t.Errorf("the next pass is after %s (%v), want %s", result.RequeueAfter, err, want)
@@ -73,7 +74,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	key := controller.Key{Name: "p"}
 	p := &pass{key: key, parent: parenttest.Object("p"), shared: &shared{
 		env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-		detector: newFightDetector(clock),
+		detector: loops.NewDetector(clock),
 	}}
 	defer p.pendingWrites.Close()
 	p.pendingWrites.NoteWritten(p.parent.GetUID(), parenttest.Object("c"), true)
@@ -117,7 +118,7 @@ func TestConcludeOfFailedPass(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), shortestBackoff: tc.backoff, shared: &shared{
 				env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-				detector: newFightDetector(clock),
+				detector: loops.NewDetector(clock),
 			}}
 			if tc.answers > 0 {
 				p.answersUntil = now.Add(tc.answers)
@@ -155,5 +156,43 @@ func TestFailedCallDelaysNoResync(t *testing.T) {
 		if result, err := p.retry(tc.err, true); err == nil || result.RequeueAfter != tc.want {
 			t.Errorf("%s: the next pass is after %s (%v), want %s", name, result.RequeueAfter, err, tc.want)
 		}
+	}
+}
+
+// TestShortResyncs has a parent resynced as soon as its hook asks for, for a minute.
+func TestShortResyncs(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		after       time.Duration
+		least, most int
+	}{
+		"Tenth":  {"Short ones pass at first, and then come once in a second.", 100 * time.Millisecond, 60, 60 + shortResyncs},
+		"Least":  {"Even the shortest.", time.Millisecond, 60, 60 + shortResyncs},
+		"Nearly": {"What is nearly a second is not slowed down before the burst is over.", 900 * time.Millisecond, 60, 67},
+		"Second": {"A second is not short.", time.Second, 60, 60},
+		"Long":   {"Nor is what is longer.", 2500 * time.Millisecond, 24, 24},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			p := &pass{key: controller.Key{Name: "p"}, shared: &shared{resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval)}}
+			syncs, soon := 0, 0
+			for clock.Now().Before(time.Unix(60, 0)) {
+				wait := p.limitResync(tc.after)
+				if wait == tc.after && syncs == soon {
+					soon++
+				}
+				if syncs++; wait < tc.after || wait > max(tc.after, resyncInterval) {
+					t.Fatalf("%s\nresync %d comes after %s", tc.reason, syncs, wait)
+				}
+				clock.SetTime(clock.Now().Add(wait))
+			}
+			if syncs < tc.least || syncs > tc.most || soon < min(shortResyncs, syncs) {
+				t.Errorf("%s\n%d syncs in a minute, the first %d as asked for, want %d to %d", tc.reason, syncs, soon, tc.least, tc.most)
+			}
+			if wait := (&pass{key: controller.Key{Name: "other"}, shared: p.shared}).limitResync(tc.after); wait != tc.after {
+				t.Errorf("another parent is resynced after %s", wait)
+			}
+		})
 	}
 }

@@ -3,46 +3,31 @@ package parent
 import (
 	"fmt"
 	"hash/maphash"
-	"math/bits"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// fightInputs are hashes of the input that a fight over children may depend on, without the
-// children themselves.
-type fightInputs [5]uint64
-
-const (
-	specInput     = iota // the scripts and the parent without metadata and status
-	metadataInput        // the parent's labels and annotations
-	relatedInput         // related objects and inputs
-	desiredInput         // what is desired of the subject
-	othersInput          // what others have made of the parent's metadata and status, and of other children; of feedback alone
-)
-
-// edit returns a hash of the inputs that only an edit changes.
-func (i fightInputs) edit() uint64 { return i[specInput] ^ bits.RotateLeft64(i[relatedInput], 1) }
-
-// fightInputs returns the inputs of a subject in this pass.
-func (p *pass) fightInputs(s fightSubject) fightInputs {
+// loops.Inputs returns the inputs of a subject in this pass.
+func (p *pass) fightInputs(s loops.Subject) loops.Inputs {
 	now := p.commonInputs()
-	now[desiredInput] = p.hashDesired(s)
-	if s.feedback {
+	now[loops.DesiredInput] = p.hashDesired(s)
+	if s.Feedback {
 		return p.feedbackInputs(s, now)
 	}
 	return now
 }
 
 // commonInputs returns the inputs that all subjects share.
-func (p *pass) commonInputs() fightInputs {
+func (p *pass) commonInputs() loops.Inputs {
 	if p.hashed.common == nil {
-		p.hashed.common = &fightInputs{
-			specInput: p.hashSpec(), metadataInput: p.hashPart(p.observed.Parent, parentMetadata), relatedInput: p.hashRelated(),
+		p.hashed.common = &loops.Inputs{
+			loops.SpecInput: p.hashSpec(), loops.MetadataInput: p.hashPart(p.observed.Parent, loops.ParentMetadata), loops.RelatedInput: p.hashRelated(),
 		}
 	}
 	return *p.hashed.common
@@ -74,7 +59,7 @@ func (p *pass) hashSpec() uint64 {
 // hashPart returns the hash of a part of a parent. observedGeneration follows the generation, and is left out.
 func (p *pass) hashPart(parent *unstructured.Unstructured, part string) uint64 {
 	return p.hash(func(h *maphash.Hash) {
-		if part == parentStatus {
+		if part == loops.ParentStatus {
 			status, _ := jsonvalue.Without(statusOf(parent), "observedGeneration")
 			writeValue(h, status)
 			return
@@ -102,14 +87,14 @@ func (p *pass) hashRelated() uint64 {
 
 // hashDesired returns the hash of a desired child, of the names of all desired children of a
 // kind, or of what is desired of a part of the parent.
-func (p *pass) hashDesired(s fightSubject) uint64 {
-	switch object := p.desiredChild(s.child); {
-	case s.field == parentStatus:
+func (p *pass) hashDesired(s loops.Subject) uint64 {
+	switch object := p.desiredChild(s.Child); {
+	case s.Field == loops.ParentStatus:
 		return jsonvalue.Hash(p.hashed.desired.Status)
-	case s.field == parentMetadata:
+	case s.Field == loops.ParentMetadata:
 		return p.hash(func(h *maphash.Hash) { fmt.Fprint(h, p.metadataPatch(&unstructured.Unstructured{}, p.hashed.desired)) })
-	case s.child.Name == "":
-		return p.hashed.names[s.child]
+	case s.Child.Name == "":
+		return p.hashed.names[s.Child]
 	case object == nil:
 		return 0
 	default:
@@ -132,13 +117,44 @@ func (p *pass) desiredChild(child apply.Key) *unstructured.Unstructured {
 	return p.hashed.byKey[child]
 }
 
-// inputHashes are what fightInputs are made of in one pass. All but desired is computed on first use.
+// inputHashes are what loops.Inputs are made of in one pass. All but desired is computed on first use.
 type inputHashes struct {
 	desired variant.Desired
-	common  *fightInputs
+	common  *loops.Inputs
 	byKey   map[apply.Key]*unstructured.Unstructured
 	names   map[apply.Key]uint64 // by kind
 	// origins are hashes of what others have made of objects, and allOrigins is their sum.
-	origins    map[fightSubject]uint64
+	origins    map[loops.Subject]uint64
 	allOrigins uint64
+}
+
+// feedbackInputs returns the inputs with which a subject is written, as they would be without what this process wrote: a write that finds
+// the same as the last one is its own consequence.
+func (p *pass) feedbackInputs(s loops.Subject, now loops.Inputs) loops.Inputs {
+	if p.hashed.origins == nil {
+		p.hashOrigins()
+	}
+	now[loops.MetadataInput] = 0 // It is one of the origins.
+	now[loops.OthersInput] = p.hashed.allOrigins - p.hashed.origins[s.Object()]
+	return now
+}
+
+// hashOrigins hashes the origins of the children and of the parts of the parent, whose sum does not depend on their order.
+func (p *pass) hashOrigins() {
+	p.hashed.origins = make(map[loops.Subject]uint64, len(p.observed.Children)+2)
+	add := func(s loops.Subject, state uint64) {
+		origin := p.detector.OriginOf(s, state)
+		hash := p.hash(func(h *maphash.Hash) {
+			maphash.WriteComparable(h, s)
+			maphash.WriteComparable(h, origin)
+		})
+		p.hashed.origins[s] = hash
+		p.hashed.allOrigins += hash
+	}
+	for _, child := range p.observed.Children {
+		add(loops.Subject{Parent: p.parent.GetUID(), Child: apply.KeyOf(child)}, p.passCache.VersionOf(child))
+	}
+	for _, part := range []string{loops.ParentMetadata, loops.ParentStatus} {
+		add(p.parentSubject(part), p.hashPart(p.observed.Parent, part))
+	}
 }

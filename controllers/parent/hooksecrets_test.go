@@ -15,6 +15,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -87,13 +88,13 @@ func TestHotLoopHidesCopies(t *testing.T) {
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login"}, "data": map[string]any{"pin": "aHVudGVyMg=="},
 	}}
-	loop := &hotLoop{Diff: fielddiff.Diff{Path: "data.url", From: `"db://other@db"`, To: `"db://hunter2@db"`}}
-	loop.child.Kind, loop.field = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, loop.Path
+	loop := &loops.Loop{Diff: fielddiff.Diff{Path: "data.url", From: `"db://other@db"`, To: `"db://hunter2@db"`}}
+	loop.Child.Kind, loop.Field = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, loop.Path
 	for related, want := range map[*unstructured.Unstructured]string{secret: `set to "db://(hidden)@db" `, nil: `set to "db://hunter2@db" `} {
 		p := &pass{observed: variant.Observed{Related: []*unstructured.Unstructured{related}}}
-		for _, loop.feedback = range []bool{false, true} {
+		for _, loop.Feedback = range []bool{false, true} {
 			_, got := p.describeLoop(loop, "ConfigMap", nil)
-			if !strings.Contains(got, want) || strings.Contains(got, "db://other@db") == loop.feedback {
+			if !strings.Contains(got, want) || strings.Contains(got, "db://other@db") == loop.Feedback {
 				t.Errorf("%s: want %s", got, want)
 			}
 		}
@@ -106,7 +107,7 @@ func TestHotLoopNamesNoKey(t *testing.T) {
 	for kind, want := range map[string]string{"Secret": "its field data was set to", "ConfigMap": "its field data.password was set to"} {
 		child := apply.Key{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: "n", Name: "a"}
 		diff := fielddiff.Diff{Path: "data.password", From: "x", To: "y"}
-		loop := &hotLoop{fightSubject: fightSubject{child: child, field: diff.Path}, Diff: diff, backoff: time.Minute}
+		loop := &loops.Loop{Subject: loops.Subject{Child: child, Field: diff.Path}, Diff: diff, Backoff: time.Minute}
 		if _, got := (&pass{}).describeLoop(loop, child.String(), nil); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}

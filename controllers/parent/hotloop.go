@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
@@ -30,7 +31,7 @@ func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []appl
 		}
 		backoff := p.backoff(change)
 		p.shortestBackoff = variant.Earlier(p.shortestBackoff, backoff)
-		if backoff == 0 && change.Observed != nil && p.detector.isNear(p.subjectOf(change)) {
+		if backoff == 0 && change.Observed != nil && p.detector.IsNear(p.subjectOf(change)) {
 			// The write replaces the traces of the other writer.
 			p.otherManagers[change.Key] = p.otherWriter(ctx, change)
 		}
@@ -43,10 +44,10 @@ func isRewrite(change apply.Change) bool {
 }
 
 // subjectOf returns the subject of a change for the fight detector.
-func (p *pass) subjectOf(change apply.Change) fightSubject {
-	s := fightSubject{parent: p.parent.GetUID(), child: change.Key, field: existence}
+func (p *pass) subjectOf(change apply.Change) loops.Subject {
+	s := loops.Subject{Parent: p.parent.GetUID(), Child: change.Key, Field: loops.Existence}
 	if isRewrite(change) {
-		s.field = anyField
+		s.Field = loops.AnyField
 	}
 	return s
 }
@@ -56,11 +57,11 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 	s := p.subjectOf(change)
 	switch {
 	case isRewrite(change):
-		return p.detector.rewriteBackoff(s, p.fightInputs)
-	case p.isTerminating(), change.Action == apply.ActionCreate && p.detector.isRecreating(s):
+		return p.detector.RewriteBackoff(s, p.fightInputs)
+	case p.isTerminating(), change.Action == apply.ActionCreate && p.detector.IsRecreating(s):
 		return 0
 	}
-	return max(p.detector.backoff(s, p.fightInputs), p.detector.backoff(s.kind(), p.fightInputs))
+	return max(p.detector.Backoff(s, p.fightInputs), p.detector.Backoff(s.Kind(), p.fightInputs))
 }
 
 // isTerminating reports whether the parent is being finalized or deleted, which no backoff may
@@ -70,7 +71,7 @@ func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed
 // noteOwnWrite records a write of this process, which is told from those of others by it.
 func (p *pass) noteOwnWrite(outcome apply.Outcome) {
 	change := outcome.Change
-	s := fightSubject{parent: p.parent.GetUID(), child: change.Key}
+	s := loops.Subject{Parent: p.parent.GetUID(), Child: change.Key}
 	var from, to uint64
 	if change.Observed != nil {
 		from = p.passCache.VersionOf(change.Observed)
@@ -78,7 +79,7 @@ func (p *pass) noteOwnWrite(outcome apply.Outcome) {
 	if outcome.Object != nil {
 		to = p.passCache.VersionOf(outcome.Object)
 	}
-	p.detector.noteOwn(s, from, to)
+	p.detector.NoteOwn(s, from, to)
 }
 
 // detectHotLoop reports children that are written again and again. It ignores
@@ -88,51 +89,51 @@ func (p *pass) detectHotLoop(change apply.Change) {
 		return
 	}
 	if loop := p.detectFight(change); loop != nil {
-		p.reportLoop(loop, loop.child.String(), func() string { return p.claimantsOf(change.Object) })
+		p.reportLoop(loop, loop.Child.String(), func() string { return p.claimantsOf(change.Object) })
 	}
 }
 
 // reportLoop reports a hot loop, by an event and in the definition's status.
-func (p *pass) reportLoop(loop *hotLoop, object string, claimants func() string) {
+func (p *pass) reportLoop(loop *loops.Loop, object string, claimants func() string) {
 	p.env.Metrics.countHotLoop(p.config.Definition)
 	what, cause := p.describeLoop(loop, object, claimants)
-	message := fmt.Sprintf("%s for %s: %s", what, loop.backoff, cause)
+	message := fmt.Sprintf("%s for %s: %s", what, loop.Backoff, cause)
 	verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
 	p.warnOnce(variant.ReasonHotLoop, message)
-	p.detector.noteReported(loop, fmt.Sprintf("%s: %s", p.key, what))
+	p.detector.NoteReported(loop, fmt.Sprintf("%s: %s", p.key, what))
 	p.config.Changed()
 }
 
 // detectFight notifies the detector of a write. It returns the loop to report, or nil.
-func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
+func (p *pass) detectFight(change apply.Change) (loop *loops.Loop) {
 	s := p.subjectOf(change)
 	switch {
 	case isRewrite(change):
 		loop = p.detectRewrite(s, change.Marks(), change.Diffs)
-		if s.field = existence; change.Action == apply.ActionRecreate {
-			p.detector.noteDelete(s, true, p.fightInputs)
+		if s.Field = loops.Existence; change.Action == apply.ActionRecreate {
+			p.detector.NoteDelete(s, true, p.fightInputs)
 		}
 		return loop
 	case p.isTerminating():
 		return nil
 	case change.Action == apply.ActionCreate:
-		return p.detector.noteCreate(s, p.fightInputs)
+		return p.detector.NoteCreate(s, p.fightInputs)
 	case change.Action == apply.ActionDelete:
-		return p.detector.noteDelete(s, false, p.fightInputs)
+		return p.detector.NoteDelete(s, false, p.fightInputs)
 	}
 	return nil
 }
 
 // detectRewrite notifies the detector of a write of something that was there. It returns the loop to report, or nil.
-func (p *pass) detectRewrite(s fightSubject, marks []fielddiff.Mark, diffs func() []fielddiff.Diff) (loop *hotLoop) {
+func (p *pass) detectRewrite(s loops.Subject, marks []fielddiff.Mark, diffs func() []fielddiff.Diff) (loop *loops.Loop) {
 	for i, mark := range marks {
-		found := p.detector.noteUpdate(s, mark, p.fightInputs)
+		found := p.detector.NoteUpdate(s, mark, p.fightInputs)
 		if found != nil && loop == nil {
 			loop = found
 			loop.Diff = diffs()[i]
 		}
 	}
-	if found := p.detector.noteRewrite(s, p.fightInputs); found != nil && loop == nil {
+	if found := p.detector.NoteRewrite(s, p.fightInputs); found != nil && loop == nil {
 		if loop = found; len(marks) > 0 {
 			loop.Diff = diffs()[0]
 		}
@@ -140,9 +141,9 @@ func (p *pass) detectRewrite(s fightSubject, marks []fielddiff.Mark, diffs func(
 	return loop
 }
 
-// noteCalm notes that nothing of the parent is held back.
+// NoteCalm notes that nothing of the parent is held back.
 func (p *pass) noteCalm() {
-	if p.detector.noteCalm(p.parent.GetUID(), func() uint64 { return p.commonInputs().edit() }) {
+	if p.detector.NoteCalm(p.parent.GetUID(), func() uint64 { return p.commonInputs().Edit() }) {
 		p.config.Changed()
 	}
 }
@@ -150,10 +151,10 @@ func (p *pass) noteCalm() {
 // partBacksOff reports whether a part of the parent must not be written now.
 func (p *pass) partBacksOff(ctx context.Context, part string) bool {
 	s := p.parentSubject(part)
-	backoff := p.detector.rewriteBackoff(s, p.fightInputs)
+	backoff := p.detector.RewriteBackoff(s, p.fightInputs)
 	p.shortestBackoff = variant.Earlier(p.shortestBackoff, backoff)
-	if backoff == 0 && p.detector.isNear(s) {
-		p.otherManagers[s.child] = p.otherWriterOf(ctx, part)
+	if backoff == 0 && p.detector.IsNear(s) {
+		p.otherManagers[s.Child] = p.otherWriterOf(ctx, part)
 	}
 	return backoff > 0
 }
@@ -161,55 +162,55 @@ func (p *pass) partBacksOff(ctx context.Context, part string) bool {
 // notePart notifies the detector of a write of a part of the parent, which was before, and reports a hot loop.
 func (p *pass) notePart(part string, before *unstructured.Unstructured) {
 	s := p.parentSubject(part)
-	p.detector.noteOwn(s, p.hashPart(before, part), p.hashPart(p.parent, part))
+	p.detector.NoteOwn(s, p.hashPart(before, part), p.hashPart(p.parent, part))
 	from, to := partOf(before, part), partOf(p.parent, part)
 	diffs := func() []fielddiff.Diff { return fielddiff.Describe(nil, from, to) }
 	if loop := p.detectRewrite(s, fielddiff.Marks(from, to), diffs); loop != nil {
 		loop.Path = strings.TrimPrefix(loop.Path, "parent.")
-		object := map[string]string{parentStatus: "the status of ", parentMetadata: "what is set in the labels and annotations of "}[part]
-		p.reportLoop(loop, object+s.child.String(), nil)
+		object := map[string]string{loops.ParentStatus: "the status of ", loops.ParentMetadata: "what is set in the labels and annotations of "}[part]
+		p.reportLoop(loop, object+s.Child.String(), nil)
 	}
 }
 
 // parentSubject returns the subject of a part of the parent.
-func (p *pass) parentSubject(part string) fightSubject {
-	return fightSubject{parent: p.parent.GetUID(), child: apply.KeyOf(p.parent), field: part}
+func (p *pass) parentSubject(part string) loops.Subject {
+	return loops.Subject{Parent: p.parent.GetUID(), Child: apply.KeyOf(p.parent), Field: part}
 }
 
 // partOf returns a part of a parent in an object of its own, as comparisons of objects leave out the status.
 func partOf(parent *unstructured.Unstructured, part string) *unstructured.Unstructured {
 	fields, _ := parent.Object["metadata"].(map[string]any)
 	content := map[string]any{"metadata": map[string]any{"labels": fields["labels"], "annotations": fields["annotations"]}}
-	if part == parentStatus {
+	if part == loops.ParentStatus {
 		content = map[string]any{"status": parent.Object["status"]}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{"parent": content}}
 }
 
 // describeLoop returns what is not written and why, and how that came to be known, with the remedy. The former is the same each time.
-func (p *pass) describeLoop(loop *hotLoop, object string, claimants func() string) (what, cause string) {
-	times := fmt.Sprintf("%d times within %s", fightThreshold, fightWindow)
-	rival := cmp.Or(p.otherManagers[loop.child], unknownWriter)
-	field := "its field " + fielddiff.PublicPath(loop.child.Kind, loop.Path)
+func (p *pass) describeLoop(loop *loops.Loop, object string, claimants func() string) (what, cause string) {
+	times := fmt.Sprintf("%d times within %s", loops.FightThreshold, loops.FightWindow)
+	rival := cmp.Or(p.otherManagers[loop.Child], unknownWriter)
+	field := "its field " + fielddiff.PublicPath(loop.Child.Kind, loop.Path)
 	what = object + " is left alone"
 	masker := p.masker()
 	switch {
-	case loop.feedback:
+	case loop.Feedback:
 		return what, fmt.Sprintf("it was written %d times, each time soon after the last, although nothing had changed but what was just written; "+
 			"%s was set to %s the last time: let the answer depend on what the hook is given, not on the time, on chance or on what the answer itself changes",
-			freeRewrites+fightThreshold, field, masker.Mask(loop.To))
-	case loop.field != existence:
+			loops.FreeRewrites+loops.FightThreshold, field, masker.Mask(loop.To))
+	case loop.Field != loops.Existence:
 		return what, fmt.Sprintf("%s was set to %s %s, and each time %s set it back, the last time to %s%s",
-			field, masker.Mask(loop.To), times, rival, masker.Mask(loop.From), remedyFor(loop.field))
-	case loop.child.Name == "":
+			field, masker.Mask(loop.To), times, rival, masker.Mask(loop.From), remedyFor(loop.Field))
+	case loop.Child.Name == "":
 		names := loop.From + " and then " + loop.To
 		if loop.From == loop.To {
 			names = loop.To
 		}
-		return fmt.Sprintf("no %s is created or deleted", loop.child.Kind.Kind), fmt.Sprintf(
+		return fmt.Sprintf("no %s is created or deleted", loop.Child.Kind.Kind), fmt.Sprintf(
 			"%s one sync deleted what the one before had created, though nothing but children had changed, such as %s: "+
 				"let names depend on what the hook is given, not on the time or on chance", times, names)
-	case loop.created:
+	case loop.Created:
 		return what, fmt.Sprintf("it was created %s, and each time %s deleted it: %s", times, claimants(), otherWriters)
 	default:
 		return what, fmt.Sprintf("it was deleted %s, and each time %s created it again: %s", times, rival, otherWriters)
@@ -219,9 +220,9 @@ func (p *pass) describeLoop(loop *hotLoop, object string, claimants func() strin
 // remedyFor returns what to do about two writers of a field, as the end of a sentence.
 func remedyFor(field string) string {
 	switch field {
-	case parentStatus:
+	case loops.ParentStatus:
 		return ": let only one of them return that field, and the others no status"
-	case parentMetadata:
+	case loops.ParentMetadata:
 		return ": let only one of them set it"
 	default:
 		return ""
@@ -293,7 +294,7 @@ func (p *pass) otherWriterOf(ctx context.Context, part string) string {
 
 // writesPart reports whether the fields of a manager have some of a part of a parent.
 func writesPart(fields map[string]any, part string) bool {
-	if part == parentStatus {
+	if part == loops.ParentStatus {
 		return fields["f:status"] != nil
 	}
 	metadata, _ := fields["f:metadata"].(map[string]any)
@@ -301,7 +302,7 @@ func writesPart(fields map[string]any, part string) bool {
 }
 
 // HotLoops returns what the hot loops are that go on, sorted.
-func (r *Reconciler) HotLoops() []string { return r.detector.inForce() }
+func (r *Reconciler) HotLoops() []string { return r.detector.InForce() }
 
 // newestManager returns the last field manager other than this program and the definition's own,
 // or "".

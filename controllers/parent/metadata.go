@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -35,7 +36,7 @@ func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error 
 	if len(p.metadataPatch(asked, desired)) == 0 {
 		return nil
 	}
-	if p.partBacksOff(ctx, parentMetadata) {
+	if p.partBacksOff(ctx, loops.ParentMetadata) {
 		if desired.Labels, desired.Annotations = nil, nil; len(p.metadataPatch(asked, desired)) == 0 {
 			return nil
 		}
@@ -51,7 +52,7 @@ func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error 
 		return err
 	}
 	p.parent, p.wrote = updated, true
-	p.notePart(parentMetadata, before)
+	p.notePart(loops.ParentMetadata, before)
 	return nil
 }
 

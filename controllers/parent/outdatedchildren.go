@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -63,7 +64,7 @@ func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim uint64, ch
 	return o.count != before, isNew
 }
 
-// noteReported notes that the children of a parent were reported.
+// NoteReported notes that the children of a parent were reported.
 func (o *outdatedChildren) noteReported(key controller.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,7 +100,7 @@ func (p *pass) reportOutdated(held []apply.Change) {
 	var aim uint64
 	keys := make([]apply.Key, len(held))
 	for i, change := range held {
-		keys[i], aim = change.Key, p.commonInputs()[specInput]
+		keys[i], aim = change.Key, p.commonInputs()[loops.SpecInput]
 	}
 	changed, isNew := p.outdated.set(p.key, p.parent.GetUID(), aim, keys)
 	if changed {

@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -186,7 +187,7 @@ func (p *pass) limitResync(after time.Duration) time.Duration {
 	if after <= 0 || after >= resyncInterval {
 		return after
 	}
-	return max(after, p.resyncs.take(p.key))
+	return max(after, p.resyncs.Take(p.key))
 }
 
 // writeParent writes the parent's status, then its labels and annotations. If all succeeded it
@@ -213,7 +214,7 @@ func (p *pass) hasStatus(desired variant.Desired) bool {
 
 // leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
 func (p *pass) leaveSharedStatus(desired *variant.Desired) {
-	if desired.StatusOrigin == variant.StatusImplied && len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, parentStatus)) > 0 {
+	if desired.StatusOrigin == variant.StatusImplied && len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
 		desired.Status = nil
 	}
 }
@@ -225,7 +226,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 		p.leftStatuses.forget(p.key)
 		return nil
 	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
-		p.detector.own.noteWriter(parentStatus)
+		p.detector.Own.NoteWriter(loops.ParentStatus)
 		p.leftStatuses.forget(p.key)
 		return nil
 	}
@@ -234,7 +235,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	}
 	p.leftStatuses.forget(p.key)
 	p.statusDue = time.Time{}
-	if p.partBacksOff(ctx, parentStatus) {
+	if p.partBacksOff(ctx, loops.ParentStatus) {
 		return nil
 	}
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
@@ -244,7 +245,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 	if updated != nil {
 		before := p.parent // The live one after a conflict, so that what others changed meanwhile is not taken for own.
 		p.setParent(updated)
-		p.notePart(parentStatus, before)
+		p.notePart(loops.ParentStatus, before)
 		p.reportDroppedFields(desired.Status)
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -221,7 +222,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 	var lines []string
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	r := &Reconciler{&shared{
-		config: Config{Definition: "CompositeController a"}, problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock),
+		config: Config{Definition: "CompositeController a"}, problems: newProblems(clock, EventLimits{}), detector: loops.NewDetector(clock),
 		previewCaches: newPreviewCaches(nil, clock), env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
 	}}
 	r.Expire()
@@ -355,7 +356,7 @@ func TestReportRecovered(t *testing.T) {
 	all := func(*unstructured.Unstructured) bool { return true }
 	r := &Reconciler{&shared{
 		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, cache: cache}},
-		problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock), env: Environment{SyncEvents: recorder},
+		problems: newProblems(clock, EventLimits{}), detector: loops.NewDetector(clock), env: Environment{SyncEvents: recorder},
 		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(clock.Now())), previewCaches: newPreviewCaches(nil, clock),
 	}}
 	gone := parent.DeepCopy()

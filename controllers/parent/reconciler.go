@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
@@ -166,13 +167,13 @@ type shared struct {
 	// By child.
 	pendingWrites *writes.Pending
 	history       *writes.History
-	detector      *fightDetector
+	detector      *loops.Detector
 	// By parent.
 	passCache        *answers.Cache
 	related          *related.Index
 	creationWaiters  *waiters.Creations
 	namespaceWaiters *waiters.Namespaces
-	resyncs          *rateLimiter[controller.Key] // that come soon after the last sync
+	resyncs          *loops.RateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
 	waits            *waits
@@ -214,9 +215,9 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	}
 	r := &Reconciler{&shared{
 		config: config, env: env,
-		pendingWrites: writes.NewPending(env.Clock), history: writes.NewHistory(env.Clock), detector: newFightDetector(env.Clock),
+		pendingWrites: writes.NewPending(env.Clock), history: writes.NewHistory(env.Clock), detector: loops.NewDetector(env.Clock),
 		passCache: answers.NewCache(env.Answers, config.Definition), related: related.NewIndex(env.Pool), creationWaiters: waiters.NewCreations(),
-		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: newRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
+		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: loops.NewRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
@@ -337,7 +338,7 @@ func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructur
 // calls it at least every minute, also if no parent is reconciled.
 func (r *Reconciler) Expire() {
 	r.previewCaches.expire()
-	r.detector.expire()
+	r.detector.Expire()
 	r.problems.expire()
 	r.reportRecovered()
 	r.logDroppedEvents()
@@ -364,7 +365,7 @@ func (r *Reconciler) Leave(key controller.Key) { r.leave(key) }
 func (r *Reconciler) leave(key controller.Key) (outdated bool) {
 	r.status.Forget(key)
 	r.passCache.Forget(key)
-	r.resyncs.forget(key)
+	r.resyncs.Forget(key)
 	r.leftStatuses.forget(key)
 	r.related.Forget(key)
 	r.namespaceWaiters.Forget(key)

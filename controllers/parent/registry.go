@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 )
 
 // Registry holds the definitions that run in a process, or are about to, so that one knows of another.
@@ -85,10 +87,10 @@ func (g *Registry) sharers(own string, parent *unstructured.Unstructured, part s
 // mayWrite reports whether the definition writes a part of its parents. Composites and maps write a status whatever their hooks answer. A
 // decorator writes what its hook returns: that is known once it has, or once all parents have been synced.
 func (r *Reconciler) mayWrite(source *parentSource, part string) bool {
-	if part == parentStatus && !r.config.StatusWithObject {
+	if part == loops.ParentStatus && !r.config.StatusWithObject {
 		return source.HasStatus
 	}
-	return r.detector.own.hasWritten(part) || part == parentStatus && !r.states.hasSwept()
+	return r.detector.Own.HasWritten(part) || part == loops.ParentStatus && !r.states.hasSwept()
 }
 
 // makers returns the names of the definitions that have owner for a parent and claim its child.

@@ -21,6 +21,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -254,18 +255,18 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	r := &shared{
 		env:           Environment{Client: client, Events: events},
 		pendingWrites: writes.NewPending(testclock.NewFakeClock(time.Unix(0, 0))),
-		detector:      newFightDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+		detector:      loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
-	for range 2 * maxRewrites {
+	for range 2 * loops.MaxRewrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {
 			t.Fatalf("error %v, want ErrLater", err)
 		}
 	}
-	if requests != 2*maxRewrites || len(events.Events) > 0 {
-		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*maxRewrites, len(events.Events))
+	if requests != 2*loops.MaxRewrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*loops.MaxRewrites, len(events.Events))
 	}
 }
 
@@ -293,7 +294,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
 		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: writes.NewPending(clock),
-		detector: newFightDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+		detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	defer r.pendingWrites.Close()
@@ -305,8 +306,8 @@ func TestStatusOfABusyParent(t *testing.T) {
 	if got, _, _ := unstructured.NestedInt64(p.parent.Object, "status", "count"); got != 1 || p.parent.GetAnnotations()["heartbeat"] != "2" {
 		t.Errorf("the parent is %v, want its status over what others have written", p.parent.Object)
 	}
-	theirs := p.hashPart(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"theirs": true}}}, parentStatus)
-	if origin := p.detector.originOf(p.parentSubject(parentStatus), p.hashPart(p.parent, parentStatus)); origin != theirs {
+	theirs := p.hashPart(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"theirs": true}}}, loops.ParentStatus)
+	if origin := p.detector.OriginOf(p.parentSubject(loops.ParentStatus), p.hashPart(p.parent, loops.ParentStatus)); origin != theirs {
 		t.Error("what others have written meanwhile counts as own")
 	}
 }

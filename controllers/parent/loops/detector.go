@@ -1,4 +1,6 @@
-package parent
+// Package loops finds hot loops: children that are written again and again, because another writer
+// undoes the writes, or because each write causes the next.
+package loops
 
 import (
 	"hash/maphash"
@@ -15,10 +17,10 @@ import (
 )
 
 const (
-	// A subject backs off once its writes were found undone fightThreshold times within
-	// fightWindow.
-	fightThreshold = 10
-	fightWindow    = time.Minute
+	// A subject backs off once its writes were found undone FightThreshold times within
+	// FightWindow.
+	FightThreshold = 10
+	FightWindow    = time.Minute
 	// minFightBackoff is the first backoff. It doubles each time, up to maxFightBackoff.
 	minFightBackoff = time.Minute
 	maxFightBackoff = time.Hour
@@ -27,43 +29,43 @@ const (
 	volatileAfter = 3
 )
 
-// fightDetector detects writes of children that are undone again and again, and has them back
+// Detector detects writes of children that are undone again and again, and has them back
 // off. It is notified of the writes that the API server has accepted. A hook that keeps changing
 // a field is no fight: each write finds the last one in place. The cost of a write does not
 // depend on the number of children.
-type fightDetector struct {
+type Detector struct {
 	clock clock.PassiveClock
 	seed  maphash.Seed
 	mu    sync.Mutex
 	// histories has a small entry for each subject that was written lately, by its hash: there may be many.
 	histories *expiring.Map[uint64, *rewriteHistory]
-	fights    map[fightSubject]*fight
-	reported  map[fightSubject]*fight // those that have a cause
+	fights    map[Subject]*fight
+	reported  map[Subject]*fight // those that have a cause
 	// The rest is for feedback loops, by hashes of subjects.
 	rewrites *expiring.Map[uint64, rewrites]
-	own      ownWrites
-	rate     *rateLimiter[uint64]
+	Own      ownWrites
+	rate     *RateLimiter[uint64]
 }
 
 // inputsFunc returns the inputs of a subject in a pass.
-type inputsFunc = func(fightSubject) fightInputs
+type inputsFunc = func(Subject) Inputs
 
-// fightSubject is what is written: a field of a child, all its fields, its existence, or,
+// Subject is what is written: a field of a child, all its fields, its existence, or,
 // without a name, the set of children of its kind. A part of the parent is a field of the parent itself.
-type fightSubject struct {
-	parent types.UID
-	child  apply.Key
-	field  string
-	// feedback is set for the writes of an object that are their own consequence, which are counted apart.
-	feedback bool
+type Subject struct {
+	Parent types.UID
+	Child  apply.Key
+	Field  string
+	// Feedback is set for the writes of an object that are their own consequence, which are counted apart.
+	Feedback bool
 }
 
 const (
-	existence = ""  // of a child
-	anyField  = "*" // of a child
+	Existence = ""  // of a child
+	AnyField  = "*" // of a child
 	// Parts of a parent. The second is labels and annotations.
-	parentStatus   = "status"
-	parentMetadata = "metadata"
+	ParentStatus   = "status"
+	ParentMetadata = "metadata"
 )
 
 // rewriteHistory is the last write of a subject, and when earlier ones were found undone.
@@ -85,16 +87,16 @@ type rewriteHistory struct {
 // undo is one time that a write was found undone.
 type undo struct {
 	at     time.Time
-	inputs fightInputs
+	inputs Inputs
 }
 
 // fight is a subject that is in backoff, or close to it.
 type fight struct {
 	nextBackoff time.Duration // how long the next backoff is
 	until, last time.Time
-	edited      time.Time   // when an edit ended a backoff
-	inputs      fightInputs // at the start of the last backoff
-	volatile    [len(fightInputs{})]bool
+	edited      time.Time // when an edit ended a backoff
+	inputs      Inputs    // at the start of the last backoff
+	volatile    [len(Inputs{})]bool
 	reported    time.Time // for a kind
 	// cause is what the loop is, if it was reported. It changes only with what goes on.
 	cause string
@@ -102,14 +104,14 @@ type fight struct {
 	calmSince time.Time
 }
 
-// hotLoop is a fight to report: its subject, the last write and the backoff. For a kind the
+// Loop is a fight to report: its subject, the last write and the backoff. For a kind the
 // difference consists of two names. Of a field the detector knows neither path nor values: its caller does.
-type hotLoop struct {
-	fightSubject
+type Loop struct {
+	Subject
 	fielddiff.Diff
 	fight   *fight
-	created bool // The last write created the child.
-	backoff time.Duration
+	Created bool // The last write created the child.
+	Backoff time.Duration
 }
 
 // The existence of a child is tracked like a field.
@@ -118,19 +120,19 @@ var (
 	deletion = fielddiff.Mark{From: 1}
 )
 
-func newFightDetector(clock clock.PassiveClock) *fightDetector {
-	return &fightDetector{
-		clock: clock, seed: maphash.MakeSeed(), histories: expiring.New[uint64, *rewriteHistory](fightWindow, clock.Now()),
-		fights: map[fightSubject]*fight{}, reported: map[fightSubject]*fight{},
-		rewrites: expiring.New[uint64, rewrites](fightWindow, clock.Now()),
-		own:      ownWrites{byHash: expiring.New[uint64, ownWrite](fightWindow, clock.Now()), parts: map[string]bool{}},
-		rate:     newRateLimiter[uint64](clock, maxRewrites, rewriteInterval),
+func NewDetector(clock clock.PassiveClock) *Detector {
+	return &Detector{
+		clock: clock, seed: maphash.MakeSeed(), histories: expiring.New[uint64, *rewriteHistory](FightWindow, clock.Now()),
+		fights: map[Subject]*fight{}, reported: map[Subject]*fight{},
+		rewrites: expiring.New[uint64, rewrites](FightWindow, clock.Now()),
+		Own:      ownWrites{byHash: expiring.New[uint64, ownWrite](FightWindow, clock.Now()), parts: map[string]bool{}},
+		rate:     NewRateLimiter[uint64](clock, MaxRewrites, rewriteInterval),
 	}
 }
 
-// backoff returns the remaining backoff of a subject, or zero. It ends early if an input changes
+// Backoff returns the remaining backoff of a subject, or zero. It ends early if an input changes
 // that did not keep changing during the fight, as after an edit.
-func (d *fightDetector) backoff(s fightSubject, by inputsFunc) time.Duration {
+func (d *Detector) Backoff(s Subject, by inputsFunc) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f, now := d.fights[s], d.clock.Now()
@@ -147,73 +149,73 @@ func (d *fightDetector) backoff(s fightSubject, by inputsFunc) time.Duration {
 	return f.until.Sub(now)
 }
 
-// isNear reports whether the next undo may start a backoff.
-func (d *fightDetector) isNear(s fightSubject) bool {
+// IsNear reports whether the next undo may start a backoff.
+func (d *Detector) IsNear(s Subject) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.fights[s]
-	return f != nil && d.clock.Since(f.last) < fightWindow
+	return f != nil && d.clock.Since(f.last) < FightWindow
 }
 
-// isRecreating reports whether a child was deleted to be created again.
-func (d *fightDetector) isRecreating(s fightSubject) bool {
+// IsRecreating reports whether a child was deleted to be created again.
+func (d *Detector) IsRecreating(s Subject) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h, ok := d.histories.Get(d.hash(s))
 	return ok && h.recreate
 }
 
-// beginPass must be called before a pass writes children of a parent.
-func (d *fightDetector) beginPass(parent types.UID) {
+// BeginPass must be called before a pass writes children of a parent.
+func (d *Detector) BeginPass(parent types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h, ok := d.histories.Get(d.hash(fightSubject{parent: parent})); ok {
+	if h, ok := d.histories.Get(d.hash(Subject{Parent: parent})); ok {
 		h.pass++
 	}
 }
 
-// noteUpdate records an update of a field of a child, whose subject is all of its fields. It returns a fight to report, or nil.
-func (d *fightDetector) noteUpdate(s fightSubject, mark fielddiff.Mark, by inputsFunc) *hotLoop {
+// NoteUpdate records an update of a field of a child, whose subject is all of its fields. It returns a fight to report, or nil.
+func (d *Detector) NoteUpdate(s Subject, mark fielddiff.Mark, by inputsFunc) *Loop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.history(d.hash(s) ^ mark.Path)
-	if child, ok := d.histories.Get(d.hash(s.object())); ok && child.another {
+	if child, ok := d.histories.Get(d.hash(s.Object())); ok && child.another {
 		h.known = false // It was not written like that.
 	}
 	return d.noteWrite(s, h, mark, by)
 }
 
-// noteCreate records the creation of a child. It returns a fight to report if another writer
+// NoteCreate records the creation of a child. It returns a fight to report if another writer
 // keeps deleting the child.
-func (d *fightDetector) noteCreate(s fightSubject, by inputsFunc) *hotLoop {
+func (d *Detector) NoteCreate(s Subject, by inputsFunc) *Loop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h, passes := d.history(d.hash(s)), d.history(d.hash(fightSubject{parent: s.parent}))
+	h, passes := d.history(d.hash(s)), d.history(d.hash(Subject{Parent: s.Parent}))
 	passes.pass = max(passes.pass, 1)
-	h.another = h.recreate && h.madeBy != by(s)[desiredInput]
-	h.pass, h.madeBy, h.recreate = passes.pass, by(s.kind()).edit(), false
+	h.another = h.recreate && h.madeBy != by(s)[DesiredInput]
+	h.pass, h.madeBy, h.recreate = passes.pass, by(s.Kind()).Edit(), false
 	return d.noteWrite(s, h, creation, by)
 }
 
-// noteDelete records the deletion of a child, perhaps to create it again. It returns a fight to
+// NoteDelete records the deletion of a child, perhaps to create it again. It returns a fight to
 // report if another writer keeps creating the child, or if pass after pass deletes what the one
 // before created although only children have changed.
-func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by inputsFunc) *hotLoop {
+func (d *Detector) NoteDelete(s Subject, recreate bool, by inputsFunc) *Loop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h, pass := d.history(d.hash(s)), d.history(d.hash(fightSubject{parent: s.parent})).pass
+	h, pass := d.history(d.hash(s)), d.history(d.hash(Subject{Parent: s.Parent})).pass
 	made, madeBy := h.pass, h.madeBy
 	h.pass, h.recreate = 0, recreate
 	if recreate {
-		h.written, h.known, h.madeBy = deletion.To, true, by(s)[desiredInput]
+		h.written, h.known, h.madeBy = deletion.To, true, by(s)[DesiredInput]
 		return nil
 	}
 	loop := d.noteWrite(s, h, deletion, by)
-	if loop != nil || made == 0 || made+1 != pass || madeBy != by(s.kind()).edit() {
+	if loop != nil || made == 0 || made+1 != pass || madeBy != by(s.Kind()).Edit() {
 		return loop
 	}
-	name := s.child.String()
-	s = s.kind()
+	name := s.Child.String()
+	s = s.Kind()
 	h = d.history(d.hash(s))
 	if h.names == nil {
 		h.names = &[2]string{}
@@ -230,45 +232,45 @@ func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by inputsFunc)
 }
 
 // noteWrite counts an undo if the subject is not as it was last written.
-func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, mark fielddiff.Mark, by inputsFunc) *hotLoop {
+func (d *Detector) noteWrite(s Subject, h *rewriteHistory, mark fielddiff.Mark, by inputsFunc) *Loop {
 	undone := h.known && mark.Undoes(fielddiff.Mark{To: h.written})
 	if h.written, h.known = mark.To, true; !undone {
 		return nil
 	}
 	loop := d.countUndo(s, h, by)
 	if loop != nil {
-		loop.created = mark == creation
+		loop.Created = mark == creation
 	}
 	return loop
 }
 
-// countUndo records an undo, and starts a backoff at fightThreshold.
-func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by inputsFunc) *hotLoop {
+// countUndo records an undo, and starts a backoff at FightThreshold.
+func (d *Detector) countUndo(s Subject, h *rewriteHistory, by inputsFunc) *Loop {
 	now := d.clock.Now()
 	// The first write after an edit finds what the other writer had set before: that does not show that the fight goes on.
 	f := d.fights[s]
 	first := f != nil && len(h.undos) > 0 && f.edited.After(h.undos[len(h.undos)-1].at)
-	for len(h.undos) > 0 && (now.Sub(h.undos[0].at) >= fightWindow || len(h.undos) >= fightThreshold) {
+	for len(h.undos) > 0 && (now.Sub(h.undos[0].at) >= FightWindow || len(h.undos) >= FightThreshold) {
 		h.undos = h.undos[1:]
 	}
 	h.undos = append(h.undos, undo{now, by(s)})
-	if len(h.undos) < fightThreshold-1 {
+	if len(h.undos) < FightThreshold-1 {
 		return nil
 	}
 	f = d.fight(s, now)
-	if first || len(h.undos) < fightThreshold || now.Before(f.until) {
+	if first || len(h.undos) < FightThreshold || now.Before(f.until) {
 		return nil
 	}
-	loop := &hotLoop{fightSubject: s, fight: f, backoff: f.nextBackoff}
+	loop := &Loop{Subject: s, fight: f, Backoff: f.nextBackoff}
 	f.startBackoff(now, h.undos)
-	if (s.field == existence || s.field == anyField && s.feedback) && !d.firstOfKind(s, now) {
+	if (s.Field == Existence || s.Field == AnyField && s.Feedback) && !d.firstOfKind(s, now) {
 		return nil
 	}
 	return loop
 }
 
 // fight returns the fight over a subject, and adds one if there is none.
-func (d *fightDetector) fight(s fightSubject, now time.Time) *fight {
+func (d *Detector) fight(s Subject, now time.Time) *fight {
 	f := d.fights[s]
 	if f == nil {
 		f = &fight{nextBackoff: minFightBackoff}
@@ -296,23 +298,23 @@ func (f *fight) startBackoff(now time.Time, undone []undo) {
 
 // firstOfKind reports whether no fight over children of that kind was reported lately, so that a
 // parent with many children gets one event.
-func (d *fightDetector) firstOfKind(s fightSubject, now time.Time) bool {
-	f := d.fight(s.kind(), now)
-	first := f.reported.IsZero() || now.Sub(f.reported) >= fightWindow
+func (d *Detector) firstOfKind(s Subject, now time.Time) bool {
+	f := d.fight(s.Kind(), now)
+	first := f.reported.IsZero() || now.Sub(f.reported) >= FightWindow
 	f.reported = now
 	return first
 }
 
-// kind returns the subject for all children of the child's kind.
-func (s fightSubject) kind() fightSubject {
-	return fightSubject{parent: s.parent, child: apply.Key{Kind: s.child.Kind}, feedback: s.feedback}
+// Kind returns the subject for all children of the child's kind.
+func (s Subject) Kind() Subject {
+	return Subject{Parent: s.Parent, Child: apply.Key{Kind: s.Child.Kind}, Feedback: s.Feedback}
 }
 
 // hash returns the key of a subject's history. Two have the same by chance in one of 2^64.
-func (d *fightDetector) hash(s fightSubject) uint64 { return maphash.Comparable(d.seed, s) }
+func (d *Detector) hash(s Subject) uint64 { return maphash.Comparable(d.seed, s) }
 
 // history returns the history of a subject with that hash and prolongs its life.
-func (d *fightDetector) history(hash uint64) *rewriteHistory {
+func (d *Detector) history(hash uint64) *rewriteHistory {
 	now := d.clock.Now()
 	if d.histories.Rotate(now) {
 		d.forgetFights(now)
@@ -325,44 +327,44 @@ func (d *fightDetector) history(hash uint64) *rewriteHistory {
 	return h
 }
 
-// expire drops histories of writes that are long ago, also if no more follow.
-func (d *fightDetector) expire() {
+// Expire drops histories of writes that are long ago, also if no more follow.
+func (d *Detector) Expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := d.clock.Now(); d.histories.Rotate(now) {
 		d.forgetFights(now)
 		d.rewrites.Rotate(now)
-		d.own.rotate(now)
+		d.Own.rotate(now)
 	}
 }
 
 // forgetFights drops fights that ended long ago. There are few, and it is called rarely.
-func (d *fightDetector) forgetFights(now time.Time) {
+func (d *Detector) forgetFights(now time.Time) {
 	for s, f := range d.fights {
-		if quiet := now.Sub(f.last); quiet > 2*maxFightBackoff || f.until.IsZero() && quiet > fightWindow {
+		if quiet := now.Sub(f.last); quiet > 2*maxFightBackoff || f.until.IsZero() && quiet > FightWindow {
 			delete(d.fights, s)
 			delete(d.reported, s)
 		}
 	}
 }
 
-// noteReported keeps what a loop is that was reported.
-func (d *fightDetector) noteReported(loop *hotLoop, cause string) {
+// NoteReported keeps what a loop is that was reported.
+func (d *Detector) NoteReported(loop *Loop, cause string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	loop.fight.cause = cause
-	d.reported[loop.fightSubject] = loop.fight
+	d.reported[loop.Subject] = loop.fight
 }
 
-// noteCalm records that a pass over a parent has found nothing that it must not write. edit stands for what only an edit changes: a loop
+// NoteCalm records that a pass over a parent has found nothing that it must not write. edit stands for what only an edit changes: a loop
 // that began before it is over at once, which it reports.
-func (d *fightDetector) noteCalm(parent types.UID, edit func() uint64) (over bool) {
+func (d *Detector) NoteCalm(parent types.UID, edit func() uint64) (over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s, f := range d.reported {
 		switch {
-		case s.parent != parent:
-		case f.inputs.edit() != edit():
+		case s.Parent != parent:
+		case f.inputs.Edit() != edit():
 			delete(d.reported, s)
 			over = true
 		case f.calmSince.IsZero():
@@ -372,14 +374,14 @@ func (d *fightDetector) noteCalm(parent types.UID, edit func() uint64) (over boo
 	return over
 }
 
-// inForce returns what the loops are that go on, sorted. One is over a minute after the last backoff, or after passes find it over.
-func (d *fightDetector) inForce() (causes []string) {
+// InForce returns what the loops are that go on, sorted. One is over a minute after the last backoff, or after passes find it over.
+func (d *Detector) InForce() (causes []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock.Now()
 	for _, f := range d.reported {
-		calm := !f.calmSince.IsZero() && now.Sub(f.calmSince) >= fightWindow
-		if !calm && now.Before(f.until.Add(fightWindow)) {
+		calm := !f.calmSince.IsZero() && now.Sub(f.calmSince) >= FightWindow
+		if !calm && now.Before(f.until.Add(FightWindow)) {
 			causes = append(causes, f.cause)
 		}
 	}

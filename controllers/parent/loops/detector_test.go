@@ -1,4 +1,4 @@
-package parent
+package loops
 
 import (
 	"fmt"
@@ -17,42 +17,42 @@ import (
 // fightEnv is a detector with a fake clock and the inputs of the hooks.
 type fightEnv struct {
 	*testing.T
-	*fightDetector
+	*Detector
 	time  *clocktesting.FakePassiveClock
-	now   fightInputs
-	loops []*hotLoop
+	now   Inputs
+	loops []*Loop
 }
 
 func newFightEnv(t *testing.T) *fightEnv {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	return &fightEnv{T: t, fightDetector: newFightDetector(clock), time: clock}
+	return &fightEnv{T: t, Detector: NewDetector(clock), time: clock}
 }
 
-func (r *fightEnv) by(fightSubject) fightInputs { return r.now }
+func (r *fightEnv) by(Subject) Inputs { return r.now }
 
 func (r *fightEnv) wait(d time.Duration) { r.time.SetTime(r.time.Now().Add(d)) }
 
-func (r *fightEnv) report(loop *hotLoop) {
+func (r *fightEnv) report(loop *Loop) {
 	if loop != nil {
 		r.loops = append(r.loops, loop)
 	}
 }
 
-func child(name string) fightSubject {
+func child(name string) Subject {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	return fightSubject{parent: "p", child: apply.Key{Kind: kind, Namespace: "n", Name: name}}
+	return Subject{Parent: "p", Child: apply.Key{Kind: kind, Namespace: "n", Name: name}}
 }
 
 // held reports whether a subject is in backoff.
-func (r *fightEnv) held(s fightSubject) bool { return r.backoff(s, r.by) > 0 }
+func (r *fightEnv) held(s Subject) bool { return r.Backoff(s, r.by) > 0 }
 
 // set writes a field of a child unless it is in backoff, and reports whether it did.
 func (r *fightEnv) set(name string, diff fielddiff.Diff) bool {
 	s := child(name)
-	if s.field = anyField; r.held(s) {
+	if s.Field = AnyField; r.held(s) {
 		return false
 	}
-	r.report(r.noteUpdate(s, fightMark(diff), r.by))
+	r.report(r.NoteUpdate(s, fightMark(diff), r.by))
 	return true
 }
 
@@ -62,16 +62,16 @@ func fightMark(d fielddiff.Diff) fielddiff.Mark {
 
 // pass deletes and creates children of the parent in one pass.
 func (r *fightEnv) pass(deletes, creates []string) (written int) {
-	r.beginPass("p")
+	r.BeginPass("p")
 	for _, name := range deletes {
-		if s := child(name); !r.held(s) && !r.held(s.kind()) {
-			r.report(r.noteDelete(s, false, r.by))
+		if s := child(name); !r.held(s) && !r.held(s.Kind()) {
+			r.report(r.NoteDelete(s, false, r.by))
 			written++
 		}
 	}
 	for _, name := range creates {
-		if s := child(name); r.isRecreating(s) || !r.held(s) && !r.held(s.kind()) {
-			r.report(r.noteCreate(s, r.by))
+		if s := child(name); r.IsRecreating(s) || !r.held(s) && !r.held(s.Kind()) {
+			r.report(r.NoteCreate(s, r.by))
 			written++
 		}
 	}
@@ -92,7 +92,7 @@ func TestFightOverAField(t *testing.T) {
 	}{
 		"Undone":   {"A field that is reset after every write backs off after the tenth time.", always, time.Second, 11, true},
 		"OneFewer": {"One time fewer is tolerated.", always, time.Second, 10, false},
-		"Rare":     {"A field that is reset now and then is no loop.", always, fightWindow / 5, 100, false},
+		"Rare":     {"A field that is reset now and then is no loop.", always, FightWindow / 5, 100, false},
 		"Counter": {"A hook that changes a field all the time is no loop: each update finds the last one in place.",
 			func(n int) fielddiff.Diff {
 				return fielddiff.Diff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
@@ -116,7 +116,7 @@ func TestFightOverAField(t *testing.T) {
 				r.wait(tc.every)
 			}
 			s := child("c")
-			s.field = anyField
+			s.Field = AnyField
 			if held := r.held(s); held != tc.held || written != tc.times || len(r.loops) > 0 != tc.held {
 				t.Errorf("%s\nbackoff: %v after %d of %d writes, %d reports", tc.reason, held, written, tc.times, len(r.loops))
 			}
@@ -130,8 +130,8 @@ func TestBackoffGrows(t *testing.T) {
 		for r.set("c", undoing) {
 		}
 		s := child("c")
-		s.field = anyField
-		if got := r.backoff(s, r.by); got != want || len(r.loops) != n+1 || r.loops[n].backoff != want {
+		s.Field = AnyField
+		if got := r.Backoff(s, r.by); got != want || len(r.loops) != n+1 || r.loops[n].Backoff != want {
 			t.Errorf("backoff %s, %d reports, want %s", got, len(r.loops), want)
 		}
 		r.wait(want)
@@ -153,21 +153,21 @@ func TestEditsEndABackoff(t *testing.T) {
 		most   int // writes
 		least  int
 	}{
-		"Desired":  {"The desired state of the child changes.", nil, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1, 12, 12},
-		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12},
-		"Metadata": {"The parent's labels or annotations change.", nil, func(r *fightEnv, _ int) { r.now[metadataInput]++ }, 1, 12, 12},
-		"Related":  {"A related object changes.", nil, func(r *fightEnv, _ int) { r.now[relatedInput]++ }, 1, 12, 12},
+		"Desired":  {"The desired state of the child changes.", nil, func(r *fightEnv, _ int) { r.now[DesiredInput]++ }, 1, 12, 12},
+		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *fightEnv, _ int) { r.now[SpecInput]++ }, 1, 12, 12},
+		"Metadata": {"The parent's labels or annotations change.", nil, func(r *fightEnv, _ int) { r.now[MetadataInput]++ }, 1, 12, 12},
+		"Related":  {"A related object changes.", nil, func(r *fightEnv, _ int) { r.now[RelatedInput]++ }, 1, 12, 12},
 		"Repaired": {
 			"A desired state that always changes ends nothing, but a repaired script does.",
-			func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12,
+			func(r *fightEnv, _ int) { r.now[DesiredInput]++ }, func(r *fightEnv, _ int) { r.now[SpecInput]++ }, 1, 12, 12,
 		},
 		"EachTime": {"A desired state that always changes, such as one with the time in it, does not evade the detector.",
-			func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1000, 11, 11},
+			func(r *fightEnv, _ int) { r.now[DesiredInput]++ }, func(r *fightEnv, _ int) { r.now[DesiredInput]++ }, 1000, 11, 11},
 		"EachSecond": {"Nor does one that changes more slowly than the fight.",
-			nil, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1000, 11 + volatileAfter, 11},
+			nil, func(r *fightEnv, _ int) { r.now[DesiredInput]++ }, 1000, 11 + volatileAfter, 11},
 		"OwnAnnotation": {"Nor does one that writes the time to the parent as well.",
-			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ },
-			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, 1000, 11, 11},
+			func(r *fightEnv, _ int) { r.now[DesiredInput]++; r.now[MetadataInput]++ },
+			func(r *fightEnv, _ int) { r.now[DesiredInput]++; r.now[MetadataInput]++ }, 1000, 11, 11},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -197,12 +197,12 @@ func TestEditAfterAFight(t *testing.T) {
 	r := newFightEnv(t)
 	for r.set("c", undoing) {
 	}
-	r.now[desiredInput]++
+	r.now[DesiredInput]++
 	for n := range 5 {
 		if !r.set("c", fielddiff.Diff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
 			t.Errorf("edit %d of another field is in backoff", n)
 		}
-		r.now[desiredInput]++
+		r.now[DesiredInput]++
 	}
 	if len(r.loops) != 1 {
 		t.Errorf("%d loops were reported, want 1", len(r.loops))
@@ -225,10 +225,10 @@ func TestFightOverChildren(t *testing.T) {
 		child  string
 	}{
 		"OneChild": {"Another writer deletes what is created, and creates what is deleted.",
-			func(r *fightEnv) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (fightThreshold + 1), "ours"},
+			func(r *fightEnv) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (FightThreshold + 1), "ours"},
 		"ManyChildren": {
 			"A fight over many children is reported once.", func(r *fightEnv) int { return r.pass(nil, numbered("c-%d", 0, 50)) },
-			50 * (fightThreshold + 1), "c-0",
+			50 * (FightThreshold + 1), "c-0",
 		},
 	}
 	for name, tc := range cases {
@@ -237,7 +237,7 @@ func TestFightOverChildren(t *testing.T) {
 			for range 1000 {
 				written += tc.pass(r)
 			}
-			if written > tc.most || len(r.loops) != 1 || r.loops[0].child.Name != tc.child && r.loops[0].child.Name != "theirs" {
+			if written > tc.most || len(r.loops) != 1 || r.loops[0].Child.Name != tc.child && r.loops[0].Child.Name != "theirs" {
 				t.Errorf("%s\n%d writes, want at most %d, and %d loops, want one of %s", tc.reason, written, tc.most, len(r.loops), tc.child)
 			}
 		})
@@ -247,24 +247,24 @@ func TestFightOverChildren(t *testing.T) {
 func TestChangingNames(t *testing.T) {
 	r, written := newFightEnv(t), 0
 	for n := range 1000 {
-		r.now[desiredInput]++
+		r.now[DesiredInput]++
 		written += r.pass([]string{fmt.Sprint("c-", n)}, []string{fmt.Sprint("c-", n+1)})
 	}
-	if most := 2*(fightThreshold+1) + 1; written > most || len(r.loops) != 1 {
+	if most := 2*(FightThreshold+1) + 1; written > most || len(r.loops) != 1 {
 		t.Fatalf("%d writes, want at most %d, and %d loops, want 1", written, most, len(r.loops))
 	}
-	if loop := r.loops[0]; loop.From != "ConfigMap n/c-9" || loop.To != "ConfigMap n/c-10" || loop.child.Name != "" {
-		t.Errorf("reported %s, from %s to %s", loop.child, loop.From, loop.To)
+	if loop := r.loops[0]; loop.From != "ConfigMap n/c-9" || loop.To != "ConfigMap n/c-10" || loop.Child.Name != "" {
+		t.Errorf("reported %s, from %s to %s", loop.Child, loop.From, loop.To)
 	}
 	other := child("c")
-	other.parent = "other"
-	if r.held(other.kind()) {
+	other.Parent = "other"
+	if r.held(other.Kind()) {
 		t.Error("another parent is in backoff too")
 	}
-	if r.noteDelete(child("again"), true, r.by); r.pass(nil, []string{"again"}) != 1 {
+	if r.NoteDelete(child("again"), true, r.by); r.pass(nil, []string{"again"}) != 1 {
 		t.Error("a child that was deleted to be created again is not created")
 	}
-	if r.now[specInput]++; r.pass([]string{"c-11"}, []string{"c-12"}) != 2 {
+	if r.now[SpecInput]++; r.pass([]string{"c-11"}, []string{"c-12"}) != 2 {
 		t.Error("an edit of the script does not end the backoff")
 	}
 }
@@ -275,7 +275,7 @@ func TestOwnOscillation(t *testing.T) {
 	for range 500 {
 		written += r.pass(nil, []string{"c"}) + r.pass([]string{"c"}, nil)
 	}
-	if most := 2 * (fightThreshold + 1); written > most || len(r.loops) != 1 {
+	if most := 2 * (FightThreshold + 1); written > most || len(r.loops) != 1 {
 		t.Errorf("%d writes, want at most %d, and %d loops, want 1", written, most, len(r.loops))
 	}
 }
@@ -286,9 +286,9 @@ func TestChurnIsNoFight(t *testing.T) {
 		pass   func(r *fightEnv, n int)
 	}{
 		"Scaling": {"A user scales the parent up and down.", func(r *fightEnv, _ int) {
-			r.now[specInput]++
+			r.now[SpecInput]++
 			r.pass(nil, numbered("c-%d", 0, 20))
-			r.now[specInput]++
+			r.now[SpecInput]++
 			r.pass(numbered("c-%d", 0, 20), nil)
 		}},
 		"Jobs": {"Finished children are replaced: a pass in between has observed them.", func(r *fightEnv, n int) {
@@ -300,13 +300,13 @@ func TestChurnIsNoFight(t *testing.T) {
 			r.pass([]string{fmt.Sprint("job-", n-2)}, []string{fmt.Sprint("job-", n)})
 		}},
 		"Previews": {"Environments come and go with the inputs.", func(r *fightEnv, n int) {
-			r.now[relatedInput]++
+			r.now[RelatedInput]++
 			r.pass([]string{fmt.Sprint("preview-", n-1)}, []string{fmt.Sprint("preview-", n)})
 		}},
 		"Recreate": {"A rolling Recreate deletes and creates.", func(r *fightEnv, n int) {
 			for i := range 20 {
-				r.beginPass("p")
-				r.report(r.noteDelete(child(fmt.Sprint("c-", i)), true, r.by))
+				r.BeginPass("p")
+				r.report(r.NoteDelete(child(fmt.Sprint("c-", i)), true, r.by))
 				r.pass(nil, []string{fmt.Sprint("c-", i)})
 			}
 		}},
@@ -336,13 +336,13 @@ func TestChurnIsNoFight(t *testing.T) {
 // TestDetectorExpires has many children written once, and none afterwards.
 func TestDetectorExpires(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	d := newFightDetector(clock)
+	d := NewDetector(clock)
 	for i := range 100 {
-		d.noteCreate(child(fmt.Sprint(i)), func(fightSubject) fightInputs { return fightInputs{} })
+		d.NoteCreate(child(fmt.Sprint(i)), func(Subject) Inputs { return Inputs{} })
 	}
 	for range 3 {
-		clock.SetTime(clock.Now().Add(fightWindow))
-		d.expire()
+		clock.SetTime(clock.Now().Add(FightWindow))
+		d.Expire()
 	}
 	if left := d.histories.Len(); left != 0 {
 		t.Errorf("%d histories are kept of children that nobody writes any more", left)
@@ -352,16 +352,16 @@ func TestDetectorExpires(t *testing.T) {
 // TestDetectorIsSmall checks that a write of a large cluster's children leaves little behind for its minute or two.
 func TestDetectorIsSmall(t *testing.T) {
 	const children, most = 50_000, 300
-	d := newFightDetector(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	by := func(fightSubject) fightInputs { return fightInputs{} }
+	d := NewDetector(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	by := func(Subject) Inputs { return Inputs{} }
 	before := liveHeap()
 	for i := range children {
 		s := child(fmt.Sprint("a-name-that-takes-memory-of-its-own-", i))
-		d.noteCreate(s, by)
-		s.field = anyField
-		d.noteUpdate(s, fightMark(undoing), by)
-		d.noteRewrite(s, by)
-		d.noteOwn(s.object(), 0, 1)
+		d.NoteCreate(s, by)
+		s.Field = AnyField
+		d.NoteUpdate(s, fightMark(undoing), by)
+		d.NoteRewrite(s, by)
+		d.NoteOwn(s.Object(), 0, 1)
 	}
 	each := (liveHeap() - before) / children
 	runtime.KeepAlive(d)
@@ -382,45 +382,45 @@ func BenchmarkFightDetector(b *testing.B) {
 	for _, children := range []int{10, 100_000} {
 		b.Run(fmt.Sprint(children), func(b *testing.B) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			d := newFightDetector(clock)
-			by := func(fightSubject) fightInputs { return fightInputs{} }
-			subjects := make([]fightSubject, children)
+			d := NewDetector(clock)
+			by := func(Subject) Inputs { return Inputs{} }
+			subjects := make([]Subject, children)
 			for i := range subjects {
 				subjects[i] = child(fmt.Sprint(i))
-				subjects[i].field = "data.text"
-				d.noteUpdate(subjects[i], fightMark(undoing), by)
+				subjects[i].Field = "data.text"
+				d.NoteUpdate(subjects[i], fightMark(undoing), by)
 			}
 			b.ResetTimer()
 			for i := range b.N {
 				if i%1000 == 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
 				}
-				d.noteUpdate(subjects[i%children], fightMark(fielddiff.Diff{Path: "a", From: "ours", To: "ours"}), by)
+				d.NoteUpdate(subjects[i%children], fightMark(fielddiff.Diff{Path: "a", From: "ours", To: "ours"}), by)
 			}
 		})
 	}
 }
 
 // rewrite has a hook write a child, or a part of the parent, unless that backs off, and reports whether it did.
-func (r *fightEnv) rewrite(s fightSubject) bool {
-	if r.rewriteBackoff(s, r.by) > 0 {
+func (r *fightEnv) rewrite(s Subject) bool {
+	if r.RewriteBackoff(s, r.by) > 0 {
 		return false
 	}
-	r.report(r.noteRewrite(s, r.by))
+	r.report(r.NoteRewrite(s, r.by))
 	return true
 }
 
 // TestFeedback has something written again and again.
 func TestFeedback(t *testing.T) {
 	status := child("p")
-	status.field = parentStatus
+	status.Field = ParentStatus
 	object := child("c")
-	object.field = anyField
+	object.Field = AnyField
 	cases := map[string]struct {
 		reason  string
-		subject fightSubject
+		subject Subject
 		// change is what changes before each write besides what was written.
-		change func(n int, now *fightInputs)
+		change func(n int, now *Inputs)
 		every  time.Duration
 		// writes are those of the first minute, of 1000 that are tried.
 		writes int
@@ -428,11 +428,11 @@ func TestFeedback(t *testing.T) {
 	}{
 		"Child":    {"Writes that only the ones before explain are a loop.", object, nil, 50 * time.Millisecond, 21, true},
 		"Status":   {"So are those of a status.", status, nil, 50 * time.Millisecond, 21, true},
-		"Desired":  {"What is desired explains nothing.", status, func(n int, now *fightInputs) { now[desiredInput] = uint64(n) }, 50 * time.Millisecond, 21, true},
-		"Others":   {"Writes that follow changes of others are slowed down, and are no loop.", status, func(n int, now *fightInputs) { now[othersInput] = uint64(n) }, 60 * time.Millisecond, 120, false},
-		"Edits":    {"Nor are those that follow edits.", object, func(n int, now *fightInputs) { now[specInput] = uint64(n) }, 60 * time.Millisecond, 120, false},
+		"Desired":  {"What is desired explains nothing.", status, func(n int, now *Inputs) { now[DesiredInput] = uint64(n) }, 50 * time.Millisecond, 21, true},
+		"Others":   {"Writes that follow changes of others are slowed down, and are no loop.", status, func(n int, now *Inputs) { now[OthersInput] = uint64(n) }, 60 * time.Millisecond, 120, false},
+		"Edits":    {"Nor are those that follow edits.", object, func(n int, now *Inputs) { now[SpecInput] = uint64(n) }, 60 * time.Millisecond, 120, false},
 		"Timer":    {"What comes a second later is due to a timer.", status, nil, time.Second, 60, false},
-		"Converge": {"Every second write is explained by others: it does not take long to be one too many.", object, func(n int, now *fightInputs) { now[relatedInput] = uint64(n / 2) }, 50 * time.Millisecond, 31, true},
+		"Converge": {"Every second write is explained by others: it does not take long to be one too many.", object, func(n int, now *Inputs) { now[RelatedInput] = uint64(n / 2) }, 50 * time.Millisecond, 31, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -455,15 +455,15 @@ func TestFeedback(t *testing.T) {
 
 // TestFeedbackEnds checks what ends the backoff of a loop.
 func TestFeedbackEnds(t *testing.T) {
-	for input, name := range []string{specInput: "edit", relatedInput: "related", othersInput: "others"} {
+	for input, name := range []string{SpecInput: "edit", RelatedInput: "related", OthersInput: "others"} {
 		r := newFightEnv(t)
 		s := child("c")
-		s.field = anyField
+		s.Field = AnyField
 		for n := 0; r.rewrite(s); n++ {
-			r.now[desiredInput]++
+			r.now[DesiredInput]++
 			r.wait(10 * time.Millisecond)
 		}
-		if r.now[desiredInput]++; r.rewrite(s) {
+		if r.now[DesiredInput]++; r.rewrite(s) {
 			t.Fatal("another desired state ends the backoff")
 		}
 		if name == "" {
@@ -481,7 +481,7 @@ func TestManyChildrenInOneLoop(t *testing.T) {
 	for range 40 {
 		for _, name := range []string{"a", "b", "c"} {
 			s := child(name)
-			s.field = anyField
+			s.Field = AnyField
 			r.rewrite(s)
 		}
 		r.wait(50 * time.Millisecond)
@@ -497,25 +497,25 @@ func TestOwnWrites(t *testing.T) {
 	s := child("c")
 	same := func(reason string, state, want uint64) {
 		t.Helper()
-		if got := r.originOf(s, state); got != want {
+		if got := r.OriginOf(s, state); got != want {
 			t.Errorf("%s: the origin of %d is %d, want %d", reason, state, got, want)
 		}
 	}
 	same("never written", 1, 1)
-	r.noteOwn(s, 1, 2)
+	r.NoteOwn(s, 1, 2)
 	same("written", 2, 1)
 	same("the same pass looks at it as it was", 1, 1)
-	r.noteOwn(s, 2, 3)
+	r.NoteOwn(s, 2, 3)
 	same("written twice", 3, 1)
 	same("changed by others", 7, 7)
-	r.noteOwn(s, 7, 8)
+	r.NoteOwn(s, 7, 8)
 	same("written on that", 8, 7)
-	r.noteOwn(s, 8, 0)
-	r.noteOwn(s, 0, 9)
+	r.NoteOwn(s, 8, 0)
+	r.NoteOwn(s, 0, 9)
 	same("deleted and created again", 9, 7)
 	for range 2 {
-		r.wait(2 * fightWindow)
-		r.noteOwn(child("other"), 1, 2)
+		r.wait(2 * FightWindow)
+		r.NoteOwn(child("other"), 1, 2)
 	}
 	same("written long ago", 9, 9)
 }
@@ -526,7 +526,7 @@ func TestEditResolvesAFight(t *testing.T) {
 	for r.set("c", undoing) {
 	}
 	r.wait(time.Second)
-	r.now[specInput]++
+	r.now[SpecInput]++
 	agreed := fielddiff.Diff{Path: "a", From: "theirs", To: "agreed"}
 	if !r.set("c", agreed) || len(r.loops) != 1 {
 		t.Errorf("after an edit %d loops are reported, want 1 of before", len(r.loops))
@@ -542,16 +542,16 @@ func TestEditResolvesAFight(t *testing.T) {
 func TestRecreatedAsAnother(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		r := newFightEnv(t)
-		for n := range 2 * fightThreshold {
-			r.now[desiredInput] = uint64(2 * n)
+		for n := range 2 * FightThreshold {
+			r.now[DesiredInput] = uint64(2 * n)
 			if r.set("c", fielddiff.Diff{Path: "a", From: fmt.Sprint(2*n - 1), To: fmt.Sprint(2 * n)}) {
-				r.report(r.noteDelete(child("c"), true, r.by))
+				r.report(r.NoteDelete(child("c"), true, r.by))
 			}
 			r.wait(time.Second)
 			if other {
-				r.now[desiredInput]++
+				r.now[DesiredInput]++
 			}
-			r.report(r.noteCreate(child("c"), r.by))
+			r.report(r.NoteCreate(child("c"), r.by))
 		}
 		if len(r.loops) > 0 == other {
 			t.Errorf("created as another: %v; %d loops are reported", other, len(r.loops))
@@ -564,15 +564,15 @@ func TestLoopsInForce(t *testing.T) {
 	r := newFightEnv(t)
 	in := func(reason string, want int) {
 		t.Helper()
-		if got := r.inForce(); len(got) != want {
+		if got := r.InForce(); len(got) != want {
 			t.Errorf("%s: %q are in force, want %d", reason, got, want)
 		}
 	}
-	calm := func() { r.noteCalm("p", func() uint64 { return r.now.edit() }) }
+	calm := func() { r.NoteCalm("p", func() uint64 { return r.now.Edit() }) }
 	start := func() {
 		for r.set("c", undoing) {
 		}
-		r.noteReported(r.loops[len(r.loops)-1], "a loop")
+		r.NoteReported(r.loops[len(r.loops)-1], "a loop")
 	}
 	in("nothing was written", 0)
 	start()
@@ -588,7 +588,7 @@ func TestLoopsInForce(t *testing.T) {
 	in("a pass finds nothing to hold back", 1)
 	r.wait(30 * time.Second)
 	s := child("c")
-	s.field = anyField
+	s.Field = AnyField
 	if !r.held(s) {
 		t.Fatal("no backoff")
 	}
@@ -600,7 +600,7 @@ func TestLoopsInForce(t *testing.T) {
 	r.wait(time.Hour)
 	start()
 	in("again", 1)
-	r.now[specInput]++
+	r.now[SpecInput]++
 	calm()
 	in("an edit has ended it", 0)
 }

@@ -1,4 +1,4 @@
-package parent
+package loops
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/expiring"
 )
 
-// rateLimiter is a token bucket for each key: of what is done again and again, burst times are free, and then one in each interval.
+// RateLimiter is a token bucket for each key: of what is done again and again, burst times are free, and then one in each interval.
 // It forgets buckets that are full.
-type rateLimiter[K comparable] struct {
+type RateLimiter[K comparable] struct {
 	clock    clock.PassiveClock
 	burst    int
 	interval time.Duration
@@ -20,20 +20,20 @@ type rateLimiter[K comparable] struct {
 	full *expiring.Map[K, time.Time]
 }
 
-func newRateLimiter[K comparable](clock clock.PassiveClock, burst int, interval time.Duration) *rateLimiter[K] {
+func NewRateLimiter[K comparable](clock clock.PassiveClock, burst int, interval time.Duration) *RateLimiter[K] {
 	full := expiring.New[K, time.Time](time.Duration(burst+1)*interval, clock.Now())
-	return &rateLimiter[K]{clock: clock, burst: burst, interval: interval, full: full}
+	return &RateLimiter[K]{clock: clock, burst: burst, interval: interval, full: full}
 }
 
 // delay returns the time until the bucket of a key has a token, or zero.
-func (l *rateLimiter[K]) delay(key K) time.Duration {
+func (l *RateLimiter[K]) delay(key K) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.delayLocked(key, l.clock.Now())
 }
 
-// take takes a token, or the next one if there is none, and returns the time until it is there, which is interval at most.
-func (l *rateLimiter[K]) take(key K) time.Duration {
+// Take takes a token, or the next one if there is none, and returns the time until it is there, which is interval at most.
+func (l *RateLimiter[K]) Take(key K) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
@@ -47,7 +47,7 @@ func (l *rateLimiter[K]) take(key K) time.Duration {
 	return wait
 }
 
-func (l *rateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
+func (l *RateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
 	full, ok := l.full.Get(key)
 	if !ok || full.Before(now) {
 		return 0
@@ -55,7 +55,7 @@ func (l *rateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
 	return max(0, full.Sub(now)-time.Duration(l.burst-1)*l.interval)
 }
 
-func (l *rateLimiter[K]) forget(key K) {
+func (l *RateLimiter[K]) Forget(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.full.Remove(key)
