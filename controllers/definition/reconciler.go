@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -27,7 +28,7 @@ type Reconciler struct {
 	config  Config
 	planner plan.Planner
 	hooks   hooks.Config
-	status  *parent.StatusWriter
+	status  *statuses.Writer
 	queue   *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
 	finalizers *finalizers.Record
@@ -62,7 +63,7 @@ func New(config Config) *Reconciler {
 			Library: config.Library, Engines: config.Engines, Credentials: config.Credentials, Failover: config.Failover,
 			Namespace: config.Namespace, Previews: config.Previewer != nil,
 		},
-		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
+		status: statuses.NewWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},
 		states: map[controller.Key]*runtimeState{},
 	}

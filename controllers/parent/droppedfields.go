@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -50,7 +51,7 @@ const ObservedGenerationField = "observedGeneration"
 // reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
 	sent, _ = jsonvalue.Without(sent, ObservedGenerationField)
-	lost := lostFields(nil, "status", sent, statusOf(p.parent), p.source.Custom)
+	lost := lostFields(nil, "status", sent, statuses.StatusOf(p.parent), p.source.Custom)
 	if len(lost) == 0 {
 		return
 	}

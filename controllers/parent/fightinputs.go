@@ -8,6 +8,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -60,7 +61,7 @@ func (p *pass) hashSpec() uint64 {
 func (p *pass) hashPart(parent *unstructured.Unstructured, part string) uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		if part == loops.ParentStatus {
-			status, _ := jsonvalue.Without(statusOf(parent), "observedGeneration")
+			status, _ := jsonvalue.Without(statuses.StatusOf(parent), "observedGeneration")
 			writeValue(h, status)
 			return
 		}

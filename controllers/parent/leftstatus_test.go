@@ -9,13 +9,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
+	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
 var readsSpec = engines.ReadSet{"children", "parent.spec"}
@@ -23,17 +33,17 @@ var readsSpec = engines.ReadSet{"children", "parent.spec"}
 // leftStatusEnv makes passes over one parent.
 type leftStatusEnv struct {
 	t      *testing.T
-	server *fakeStatusServer
+	server *parenttest.FakeStatusServer
 	clock  *clocktesting.FakeClock
 	last   *pass
 }
 
 func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
-	e := &leftStatusEnv{t: t, server: &fakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
+	e := &leftStatusEnv{t: t, server: &parenttest.FakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
 	e.last = newTestPass(parenttest.FullParent(), readsSpec)
-	client := e.server.client()
+	client := e.server.Client()
 	e.last.env.Client, e.last.env.Clock, e.last.env.Events = client, e.clock, record.NewFakeRecorder(10)
-	e.last.status = NewStatusWriter(client, nil, e.clock)
+	e.last.status = statuses.NewWriter(client, nil, e.clock)
 	t.Cleanup(e.last.pendingWrites.Close)
 	return e
 }
@@ -61,7 +71,7 @@ func (e *leftStatusEnv) conclude(p *pass, desired variant.Desired, applied bool)
 
 func (e *leftStatusEnv) wantSent(want ...any) {
 	e.t.Helper()
-	if diff := cmp.Diff(want, e.server.sent); diff != "" {
+	if diff := cmp.Diff(want, e.server.Sent); diff != "" {
 		e.t.Errorf("sent statuses (-want +got):\n%s", diff)
 	}
 }
@@ -81,7 +91,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 		t.Errorf("a pass follows after %s, want none", after)
 	}
 	e.wantSent(statusOfN(3))
-	if _, left := settled.leftStatuses.of(settled.key, "u"); left {
+	if _, left := settled.leftStatuses.Of(settled.key, "u"); left {
 		t.Error("the status of the first pass is kept")
 	}
 }
@@ -92,9 +102,9 @@ func TestStatusOfALongRollout(t *testing.T) {
 	var writes []time.Time
 	begin := e.clock.Now()
 	for n := int64(2); e.clock.Since(begin) < 10*time.Second; n++ {
-		sent := len(e.server.sent)
+		sent := len(e.server.Sent)
 		after := e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(n)}, true)
-		if len(e.server.sent) > sent {
+		if len(e.server.Sent) > sent {
 			writes = append(writes, e.clock.Now())
 		} else if after <= 0 || after > time.Second {
 			t.Fatalf("the next pass is after %s, want within a second", after)
@@ -142,8 +152,8 @@ func TestStatusAtOnce(t *testing.T) {
 			}
 			tc.desired.Status = statusOfN(2)
 			e.conclude(p, tc.desired, tc.applied)
-			if len(e.server.sent) != 1 {
-				t.Errorf("the status was sent %d times: %s", len(e.server.sent), tc.reason)
+			if len(e.server.Sent) != 1 {
+				t.Errorf("the status was sent %d times: %s", len(e.server.Sent), tc.reason)
 			}
 		})
 	}
@@ -194,7 +204,7 @@ func TestStatusThatWasLeft(t *testing.T) {
 			e := newLeftStatusEnv(t)
 			e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2), StatusOrigin: tc.origin}, true)
 			e.wantSent()
-			e.server.refuse = tc.refuse
+			e.server.Refuse = tc.refuse
 			p := e.next(nil)
 			p.parent = p.parent.DeepCopy()
 			if tc.edit != nil {
@@ -203,10 +213,10 @@ func TestStatusThatWasLeft(t *testing.T) {
 			if err := p.writeLeftStatus(tc.ctx, boom); !errors.Is(err, boom) || errors.Is(err, controller.ErrLater) {
 				t.Errorf("the error is %v", err)
 			}
-			if diff := cmp.Diff(tc.want, e.server.sent); diff != "" {
+			if diff := cmp.Diff(tc.want, e.server.Sent); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
 			}
-			if _, kept := p.leftStatuses.of(p.key, "u"); kept != tc.kept && name != "Another" {
+			if _, kept := p.leftStatuses.Of(p.key, "u"); kept != tc.kept && name != "Another" {
 				t.Errorf("the status is kept for later: %v", kept)
 			}
 		})
@@ -237,7 +247,7 @@ func TestHookThatSawAnOldStatus(t *testing.T) {
 			e := newLeftStatusEnv(t)
 			e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2)}, true)
 			p := e.next(tc.read)
-			e.server.refuse = tc.refuse
+			e.server.Refuse = tc.refuse
 			if p.sawOldStatus() != tc.again {
 				t.Fatalf("%s\nthe hook has to be called again: %v", tc.reason, !tc.again)
 			}
@@ -247,10 +257,10 @@ func TestHookThatSawAnOldStatus(t *testing.T) {
 					t.Errorf("%s\ngot %+v and %v", tc.reason, result, err)
 				}
 			}
-			if diff := cmp.Diff(tc.sent, e.server.sent); diff != "" {
+			if diff := cmp.Diff(tc.sent, e.server.Sent); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
 			}
-			if _, kept := p.leftStatuses.of(p.key, "u"); kept != tc.kept {
+			if _, kept := p.leftStatuses.Of(p.key, "u"); kept != tc.kept {
 				t.Errorf("%s\nthe status is kept for later: %v", tc.reason, kept)
 			}
 			if next := e.next(tc.read); !tc.kept && next.sawOldStatus() {
@@ -265,9 +275,86 @@ func TestForgottenParentHasNoStatus(t *testing.T) {
 	e := newLeftStatusEnv(t)
 	p := e.next(readsSpec)
 	e.conclude(p, variant.Desired{Status: statusOfN(2)}, true)
-	p.leftStatuses.forget(p.key)
+	p.leftStatuses.Forget(p.key)
 	if err := e.next(nil).writeLeftStatus(t.Context(), errors.New("boom")); err == nil {
 		t.Error("the error of the pass is lost")
 	}
 	e.wantSent()
+}
+
+// TestRejectedStatusIsNoLoop has the API server reject a status more often than the limit of
+// status writes.
+func TestRejectedStatusIsNoLoop(t *testing.T) {
+	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	parent := parenttest.ThingWith(t, "")
+	client, requests := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
+	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		requests++
+		return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
+	})
+	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		edited := parent.DeepCopy()
+		edited.Object["spec"] = map[string]any{"edited": true}
+		return true, edited, nil
+	})
+	events := record.NewFakeRecorder(10)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	r := &shared{
+		env:           Environment{Client: client, Events: events},
+		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))),
+		detector:      loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+		status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft(),
+	}
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
+	for range 2 * loops.MaxRewrites {
+		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {
+			t.Fatalf("error %v, want ErrLater", err)
+		}
+	}
+	if requests != 2*loops.MaxRewrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*loops.MaxRewrites, len(events.Events))
+	}
+}
+
+// TestStatusOfABusyParent has others annotate the parent between each read and write.
+func TestStatusOfABusyParent(t *testing.T) {
+	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	parent := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a", "resourceVersion": "1"},
+	}}
+	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		annotated := parent.DeepCopy()
+		annotated.SetResourceVersion("2")
+		annotated.SetAnnotations(map[string]string{"heartbeat": "2"})
+		annotated.Object["status"] = map[string]any{"theirs": true}
+		return true, annotated, nil
+	})
+	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured)
+		if sent.GetResourceVersion() != "2" {
+			return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
+		}
+		return true, sent, nil
+	})
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	r := &shared{
+		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: writes.NewPending(clock),
+		detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
+		status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft(),
+	}
+	defer r.pendingWrites.Close()
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := unstructured.NestedInt64(p.parent.Object, "status", "count"); got != 1 || p.parent.GetAnnotations()["heartbeat"] != "2" {
+		t.Errorf("the parent is %v, want its status over what others have written", p.parent.Object)
+	}
+	theirs := p.hashPart(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"theirs": true}}}, loops.ParentStatus)
+	if origin := p.detector.OriginOf(p.parentSubject(loops.ParentStatus), p.hashPart(p.parent, loops.ParentStatus)); origin != theirs {
+		t.Error("what others have written meanwhile counts as own")
+	}
 }

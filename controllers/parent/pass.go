@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
-	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -89,7 +88,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		return p.retry(p.writeLeftStatus(ctx, err), false)
 	}
 	if result, idle := p.passCache.LookupResult(p.key, p.fingerprint, p.parent); idle {
-		p.leftStatuses.forget(p.key)
+		p.leftStatuses.Forget(p.key)
 		p.idle = true
 		result.RequeueAfter = p.limitResync(result.RequeueAfter)
 		p.noteCalm()
@@ -207,57 +206,6 @@ func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied
 	return errors.Join(held, status, p.writeMetadata(ctx, desired))
 }
 
-// hasStatus reports whether there is a status to write.
-func (p *pass) hasStatus(desired variant.Desired) bool {
-	return desired.Status != nil && (p.source.HasStatus || p.config.StatusWithObject)
-}
-
-// leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
-func (p *pass) leaveSharedStatus(desired *variant.Desired) {
-	if desired.StatusOrigin == variant.StatusImplied && len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
-		desired.Status = nil
-	}
-}
-
-// writeStatus writes the status if it differs from the desired one, unless it is left to the next pass.
-func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied bool) error {
-	switch {
-	case !p.hasStatus(desired):
-		p.leftStatuses.forget(p.key)
-		return nil
-	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
-		p.detector.Own.NoteWriter(loops.ParentStatus)
-		p.leftStatuses.forget(p.key)
-		return nil
-	}
-	if p.leaveStatus(desired, applied) {
-		return nil
-	}
-	p.leftStatuses.forget(p.key)
-	p.statusDue = time.Time{}
-	if p.partBacksOff(ctx, loops.ParentStatus) {
-		return nil
-	}
-	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
-	if apierrors.IsConflict(err) {
-		updated, err = p.retryStatus(ctx, desired, err)
-	}
-	if updated != nil {
-		before := p.parent // The live one after a conflict, so that what others changed meanwhile is not taken for own.
-		p.setParent(updated)
-		p.notePart(loops.ParentStatus, before)
-		p.reportDroppedFields(desired.Status)
-	}
-	return err
-}
-
-// setParent continues with the parent as the API server returned it.
-func (p *pass) setParent(updated *unstructured.Unstructured) {
-	updated.SetManagedFields(nil)
-	p.pendingWrites.NoteWritten(p.parent.GetUID(), updated, false)
-	p.parent, p.wrote = updated, true
-}
-
 // retry returns the result of a pass that failed with err before it wrote anything.
 func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
 	after := failure.RetryAfter(err)
@@ -303,7 +251,7 @@ func (p *pass) isSettled(desired variant.Desired) bool {
 	case !p.hasStatus(desired):
 		return true
 	case desired.StatusOrigin == variant.StatusMerged || p.revisions != nil: // It is made of the observed status, which must be that already.
-		return sameStatus(comparedStatus(p.source.Resource, p.parent, desired.Status), desired.Status)
+		return statuses.SameStatus(statuses.ComparedStatus(p.source.Resource, p.parent, desired.Status), desired.Status)
 	default:
 		return p.status.Stored(p.source.Resource, p.parent, desired.Status)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
@@ -24,7 +25,7 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	p := &pass{
 		shared: &shared{
 			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: writes.NewPending(clock),
-			passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: newLeftStatuses(), status: NewStatusWriter(nil, nil, clock),
+			passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: statuses.NewLeft(), status: statuses.NewWriter(nil, nil, clock),
 			detector: loops.NewDetector(clock), resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval),
 		},
 		key: controller.Key{Name: "p"}, source: source, parent: parent, observed: variant.Observed{Parent: parent}, read: answers.InputsIn(read),

@@ -26,6 +26,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -174,14 +175,14 @@ type shared struct {
 	creationWaiters  *waiters.Creations
 	namespaceWaiters *waiters.Namespaces
 	resyncs          *loops.RateLimiter[controller.Key] // that come soon after the last sync
-	leftStatuses     *leftStatuses
+	leftStatuses     *statuses.Left
 	finalizeWaits    *finalizeWaits
 	waits            *waits
 	states           *syncStates
 	replaced         atomic.Bool // Another reconciler has the states.
 	hookEvents       *hookEvents
 	problems         *problems
-	status           *StatusWriter
+	status           *statuses.Writer
 	outdated         *outdatedChildren
 	lastSyncs        *lastSyncs
 	requests         *requests
@@ -220,8 +221,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: loops.NewRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
-		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
+		status:     statuses.NewWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
+		leftStatuses: statuses.NewLeft(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
 		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(), previewCaches: newPreviewCaches(env.Pool, env.Clock),
 	}}
 	r.pendingWrites.Completed = r.history.Note
@@ -366,7 +367,7 @@ func (r *Reconciler) leave(key controller.Key) (outdated bool) {
 	r.status.Forget(key)
 	r.passCache.Forget(key)
 	r.resyncs.Forget(key)
-	r.leftStatuses.forget(key)
+	r.leftStatuses.Forget(key)
 	r.related.Forget(key)
 	r.namespaceWaiters.Forget(key)
 	r.finalizeWaits.forget(key)

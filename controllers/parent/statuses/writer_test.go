@@ -1,4 +1,4 @@
-package parent
+package statuses
 
 import (
 	"context"
@@ -12,52 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/parent/answers"
-	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
-	"github.com/libretto-k8s/libretto/controllers/parent/writes"
-	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/runtime/discovery"
-	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
-
-// fakeStatusServer is an API server that stores what keep returns for a status.
-type fakeStatusServer struct {
-	keep         func(status map[string]any) map[string]any
-	refuse       error
-	sent         []any
-	subresources []string
-}
-
-func (s *fakeStatusServer) client() *dynamicfake.FakeDynamicClient {
-	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
-	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if s.refuse != nil {
-			return true, nil, s.refuse
-		}
-		object := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured).DeepCopy()
-		s.sent, s.subresources = append(s.sent, object.Object["status"]), append(s.subresources, action.GetSubresource())
-		if s.keep == nil {
-			return true, object, nil
-		}
-		if kept := s.keep(statusOf(object)); kept == nil {
-			delete(object.Object, "status")
-		} else {
-			object.Object["status"] = kept
-		}
-		return true, object, nil
-	})
-	return client
-}
 
 // TestRejectedStatus checks the errors for a status that the API server rejects.
 func TestRejectedStatus(t *testing.T) {
@@ -73,8 +33,8 @@ func TestRejectedStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			server := &fakeStatusServer{refuse: tc.err}
-			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
+			server := &parenttest.FakeStatusServer{Refuse: tc.err}
+			writer := NewWriter(server.Client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
 			written, err := writer.Write(t.Context(), things, parenttest.ThingWith(t, ""), map[string]any{"count": int64(1)})
 			if written != nil || !errors.Is(err, tc.err) || errors.Is(err, controller.ErrLater) != tc.later {
 				t.Errorf("%s: written %v, error %v", tc.reason, written, err)
@@ -148,8 +108,8 @@ func TestWrittenStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			server := &fakeStatusServer{keep: tc.keep}
-			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
+			server := &parenttest.FakeStatusServer{Keep: tc.keep}
+			writer := NewWriter(server.Client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
 			resource, object, desired := parenttest.ThingResource(!tc.builtIn, !tc.object), parenttest.ThingWith(t, tc.before), parenttest.StatusIn(t, tc.desired)
 			var want []any
 			if tc.sent != "" {
@@ -163,15 +123,15 @@ func TestWrittenStatus(t *testing.T) {
 				if written != nil {
 					object = written
 				}
-				if diff := cmp.Diff(want, server.sent); diff != "" {
+				if diff := cmp.Diff(want, server.Sent); diff != "" {
 					t.Fatalf("%s: sent -want +got:\n%s", tc.reason, diff)
 				}
 			}
 			if !writer.Stored(resource, object, desired) {
 				t.Errorf("%s: the written status does not count as stored", tc.reason)
 			}
-			if len(server.subresources) > 0 && (server.subresources[0] == "status") == tc.object {
-				t.Errorf("%s: written to %q", tc.reason, server.subresources[0])
+			if len(server.Subresources) > 0 && (server.Subresources[0] == "status") == tc.object {
+				t.Errorf("%s: written to %q", tc.reason, server.Subresources[0])
 			}
 			if tc.builtIn && tc.before != "" {
 				// Writes of others must not cause a dropped field to be sent again.
@@ -206,13 +166,13 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 	for name, known := range map[string]bool{"Known": true, "Unknown": false} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Unix(0, 0))
-			server := &fakeStatusServer{keep: func(map[string]any) map[string]any { return map[string]any{} }}
+			server := &parenttest.FakeStatusServer{Keep: func(map[string]any) map[string]any { return map[string]any{} }}
 			served := &fakeSchema{}
 			var schemas *openapi.Source
 			if known {
 				schemas = openapi.New(openapi.Config{API: served, Interval: time.Hour, Timeout: time.Minute, Clock: clock, Log: logr.Discard()})
 			}
-			writer := NewStatusWriter(server.client(), schemas, clock)
+			writer := NewWriter(server.Client(), schemas, clock)
 			things, object, desired := parenttest.ThingResource(true, true), parenttest.ThingWith(t, ""), map[string]any{"said": "x"}
 			object, err := writer.Write(t.Context(), things, object, desired)
 			if err != nil || !writer.Stored(things, object, desired) {
@@ -232,82 +192,5 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 				t.Error("a field that was added to the schema is not sent")
 			}
 		})
-	}
-}
-
-// TestRejectedStatusIsNoLoop has the API server reject a status more often than the limit of
-// status writes.
-func TestRejectedStatusIsNoLoop(t *testing.T) {
-	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-	parent := parenttest.ThingWith(t, "")
-	client, requests := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
-	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
-		requests++
-		return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
-	})
-	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
-		edited := parent.DeepCopy()
-		edited.Object["spec"] = map[string]any{"edited": true}
-		return true, edited, nil
-	})
-	events := record.NewFakeRecorder(10)
-	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
-	r := &shared{
-		env:           Environment{Client: client, Events: events},
-		pendingWrites: writes.NewPending(testclock.NewFakeClock(time.Unix(0, 0))),
-		detector:      loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
-	}
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
-	for range 2 * loops.MaxRewrites {
-		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
-		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {
-			t.Fatalf("error %v, want ErrLater", err)
-		}
-	}
-	if requests != 2*loops.MaxRewrites || len(events.Events) > 0 {
-		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*loops.MaxRewrites, len(events.Events))
-	}
-}
-
-// TestStatusOfABusyParent has others annotate the parent between each read and write.
-func TestStatusOfABusyParent(t *testing.T) {
-	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-	parent := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a", "resourceVersion": "1"},
-	}}
-	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
-	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
-		annotated := parent.DeepCopy()
-		annotated.SetResourceVersion("2")
-		annotated.SetAnnotations(map[string]string{"heartbeat": "2"})
-		annotated.Object["status"] = map[string]any{"theirs": true}
-		return true, annotated, nil
-	})
-	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		sent := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured)
-		if sent.GetResourceVersion() != "2" {
-			return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
-		}
-		return true, sent, nil
-	})
-	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	r := &shared{
-		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: writes.NewPending(clock),
-		detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
-	}
-	defer r.pendingWrites.Close()
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
-	p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
-	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); err != nil {
-		t.Fatal(err)
-	}
-	if got, _, _ := unstructured.NestedInt64(p.parent.Object, "status", "count"); got != 1 || p.parent.GetAnnotations()["heartbeat"] != "2" {
-		t.Errorf("the parent is %v, want its status over what others have written", p.parent.Object)
-	}
-	theirs := p.hashPart(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"theirs": true}}}, loops.ParentStatus)
-	if origin := p.detector.OriginOf(p.parentSubject(loops.ParentStatus), p.hashPart(p.parent, loops.ParentStatus)); origin != theirs {
-		t.Error("what others have written meanwhile counts as own")
 	}
 }

@@ -1,4 +1,6 @@
-package parent
+// Package statuses writes the status of objects, and has those that a pass has left to the next
+// one.
+package statuses
 
 import (
 	"context"
@@ -22,9 +24,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// StatusWriter writes the status of objects if it differs from the observed one. An unchanged
+// Writer writes the status of objects if it differs from the observed one. An unchanged
 // status costs no request.
-type StatusWriter struct {
+type Writer struct {
 	client  dynamic.Interface
 	schemas *openapi.Source
 	clock   clock.PassiveClock
@@ -48,7 +50,7 @@ type prunedStatus struct {
 	at      time.Time
 }
 
-// statusDigest stands for a status, which may be large, in comparisons by sameStatus.
+// statusDigest stands for a status, which may be large, in comparisons by SameStatus.
 type statusDigest struct {
 	absent bool
 	hash   uint64
@@ -61,9 +63,9 @@ func digestOf(status map[string]any) statusDigest {
 // prunedStatusTTL is how long a pruned status is remembered if no schema is known.
 const prunedStatusTTL = 10 * time.Minute
 
-// NewStatusWriter returns a writer that sends through client. schemas may be nil.
-func NewStatusWriter(client dynamic.Interface, schemas *openapi.Source, clock clock.PassiveClock) *StatusWriter {
-	return &StatusWriter{client: client, schemas: schemas, clock: clock, pruned: map[objectName]prunedStatus{}}
+// NewWriter returns a writer that sends through client. schemas may be nil.
+func NewWriter(client dynamic.Interface, schemas *openapi.Source, clock clock.PassiveClock) *Writer {
+	return &Writer{client: client, schemas: schemas, clock: clock, pruned: map[objectName]prunedStatus{}}
 }
 
 // Write makes the status of an object the desired one, and returns the written object, or nil if
@@ -71,7 +73,7 @@ func NewStatusWriter(client dynamic.Interface, schemas *openapi.Source, clock cl
 // desired fields are set, as by a merge patch. Without a status subresource the whole object is
 // written. Write returns controller.ErrLater if the object is gone or not the newest version: an
 // event will show that. If ctx ends, Write starts no request; one in progress is not canceled.
-func (s *StatusWriter) Write(
+func (s *Writer) Write(
 	ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any,
 ) (*unstructured.Unstructured, error) {
 	if s.Stored(resource, object, desired) {
@@ -83,7 +85,7 @@ func (s *StatusWriter) Write(
 	sent := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	sent.Object["status"] = desired
 	if !resource.Custom {
-		sent.Object["status"] = mergePatch(statusOf(object), desired)
+		sent.Object["status"] = mergePatch(StatusOf(object), desired)
 	}
 	changes := s.schemas.Changes(resource.Kind) // Before the write: the schema may change meanwhile.
 	updated, err := s.send(context.WithoutCancel(ctx), resource, sent)
@@ -95,12 +97,12 @@ func (s *StatusWriter) Write(
 	case err != nil:
 		return nil, failure.ApplyFailed("status", err)
 	}
-	s.remember(ctx, resource, nameOf(object), desired, comparedStatus(resource, updated, desired), changes)
+	s.remember(ctx, resource, nameOf(object), desired, ComparedStatus(resource, updated, desired), changes)
 	return updated, nil
 }
 
 // send writes the status of an object, or the whole object if there is no status subresource.
-func (s *StatusWriter) send(
+func (s *Writer) send(
 	ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	at := s.client.Resource(resource.GroupVersionResource).Namespace(object.GetNamespace())
@@ -112,28 +114,28 @@ func (s *StatusWriter) send(
 
 // Stored reports whether an object has the desired status already, as far as its schema can
 // store it. An empty status differs from none.
-func (s *StatusWriter) Stored(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) bool {
+func (s *Writer) Stored(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) bool {
 	if !resource.Custom && len(desired) == 0 {
 		return true
 	}
-	current := comparedStatus(resource, object, desired)
-	return sameStatus(current, desired) || s.isStoredAs(resource, nameOf(object), desired, current)
+	current := ComparedStatus(resource, object, desired)
+	return SameStatus(current, desired) || s.isStoredAs(resource, nameOf(object), desired, current)
 }
 
-// comparedStatus returns the part of an object's status that is compared with the desired one.
-func comparedStatus(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
+// ComparedStatus returns the part of an object's status that is compared with the desired one.
+func ComparedStatus(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
 	if resource.Custom {
-		return statusOf(object)
+		return StatusOf(object)
 	}
-	return selectFields(statusOf(object), desired)
+	return selectFields(StatusOf(object), desired)
 }
 
-func statusOf(object *unstructured.Unstructured) map[string]any {
+func StatusOf(object *unstructured.Unstructured) map[string]any {
 	status, _ := object.Object["status"].(map[string]any)
 	return status
 }
 
-func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && jsonvalue.Equal(a, b) }
+func SameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && jsonvalue.Equal(a, b) }
 
 // mergePatch returns a copy of target with a merge patch applied.
 func mergePatch(target, patch map[string]any) map[string]any {
@@ -178,14 +180,14 @@ func nameOf(object *unstructured.Unstructured) objectName {
 }
 
 // Forget drops what is remembered of a deleted object.
-func (s *StatusWriter) Forget(key controller.Key) {
+func (s *Writer) Forget(key controller.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pruned, objectName{key.Kind.GroupKind(), key.Namespace, key.Name})
 }
 
 // isStoredAs reports whether current is what the API server stored for desired.
-func (s *StatusWriter) isStoredAs(resource discovery.Resource, name objectName, desired, current map[string]any) bool {
+func (s *Writer) isStoredAs(resource discovery.Resource, name objectName, desired, current map[string]any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.pruned[name]
@@ -195,10 +197,10 @@ func (s *StatusWriter) isStoredAs(resource discovery.Resource, name objectName, 
 
 // remember notes what the API server made of a status, if it is not what was sent. changes is the number of changes
 // of the schema until then.
-func (s *StatusWriter) remember(
+func (s *Writer) remember(
 	ctx context.Context, resource discovery.Resource, name objectName, sent, stored map[string]any, changes uint64,
 ) {
-	if sameStatus(sent, stored) {
+	if SameStatus(sent, stored) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.pruned, name)

@@ -1,4 +1,4 @@
-package parent
+package statuses
 
 import (
 	"testing"
@@ -42,7 +42,7 @@ func TestThreeWayMerge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := threeWayMerge(tc.base, tc.desired, tc.live)
+			got, ok := ThreeWayMerge(tc.base, tc.desired, tc.live)
 			if ok != (tc.want != nil) {
 				t.Errorf("%s: merged: %v", tc.reason, ok)
 			}

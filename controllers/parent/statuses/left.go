@@ -1,0 +1,54 @@
+package statuses
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// Left holds the statuses that passes have left to the next pass over the same parent, which is certain to come, as
+// children were written. Kept in memory: a new process makes a pass over each parent, and so writes its status.
+type Left struct {
+	mu       sync.Mutex
+	byParent map[controller.Key]Status
+}
+
+// Status is the status that the last pass wanted. It is written only if the next one fails before it has another.
+type Status struct {
+	Uid   types.UID
+	Since time.Time // when the status was first left
+	// Status and origin are those of variant.Desired, and base is the observed status if the former is made of it.
+	Status, Base map[string]any
+	Origin       variant.StatusOrigin
+}
+
+func NewLeft() *Left { return &Left{byParent: map[controller.Key]Status{}} }
+
+// Leave records a status. It returns since when the parent's status was left, which is now unless an earlier pass has.
+func (l *Left) Leave(key controller.Key, status Status) (since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, ok := l.byParent[key]; ok && before.Uid == status.Uid {
+		status.Since = before.Since
+	}
+	l.byParent[key] = status
+	return status.Since
+}
+
+// Of returns the status that was left for a parent, and whether there is one.
+func (l *Left) Of(key controller.Key, uid types.UID) (Status, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	status, ok := l.byParent[key]
+	return status, ok && status.Uid == uid
+}
+
+func (l *Left) Forget(key controller.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byParent, key)
+}

@@ -1,0 +1,162 @@
+package parent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// DefaultStatusDelay is how long a host leaves a status to later passes: see Environment.StatusDelay.
+const DefaultStatusDelay = time.Second
+
+// leaveStatus reports whether the status is left to the next pass, and has that made in time. That pass is made anyway, as
+// children were written, and no hook can tell, as none reads the parent's status.
+func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
+	if p.env.StatusDelay <= 0 || !applied || !p.awaitsEvents || p.read&(answers.ReadStatus|answers.ReadVersion) != 0 ||
+		p.isTerminating() || len(desired.Problems) > 0 || len(desired.Waits()) > 0 {
+		return false
+	}
+	now := p.env.Clock.Now()
+	left := statuses.Status{Uid: p.parent.GetUID(), Since: now, Status: desired.Status, Origin: desired.StatusOrigin}
+	if left.Origin == variant.StatusMerged {
+		left.Base = statuses.StatusOf(p.observed.Parent)
+	}
+	p.statusDue = p.leftStatuses.Leave(p.key, left).Add(p.env.StatusDelay)
+	return now.Before(p.statusDue)
+}
+
+// sawOldStatus reports whether the hooks may have read the parent's status while that of their last answer was left to this pass. It may
+// be their memory, also if the call that set it has not read it.
+func (p *pass) sawOldStatus() bool {
+	_, left := p.leftStatuses.Of(p.key, p.parent.GetUID())
+	return left && p.read&(answers.ReadStatus|answers.ReadVersion) != 0
+}
+
+// callAgain ends a pass whose hooks have answered, or failed with err, with an old status in view. It writes the one that was left, and
+// has the hooks called again. A status that can't be written is left no longer, so that it does not hold up the children.
+func (p *pass) callAgain(ctx context.Context, err error) (controller.Result, error) {
+	if failed := p.writeLeftStatus(ctx, nil); failed != nil {
+		if !errors.Is(failed, controller.ErrLater) {
+			p.leftStatuses.Forget(p.key)
+		}
+		return p.retry(failure.Join([]error{err, failed}), false)
+	}
+	return controller.Result{RequeueAfter: time.Millisecond, Unfinished: true}, nil
+}
+
+// writeLeftStatus writes the status that the last pass has left to this one, which has failed with err before it had an
+// answer. It returns err, with that of the write if it is of use.
+func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
+	left, ok := p.leftStatuses.Of(p.key, p.parent.GetUID())
+	if !ok || ctx.Err() != nil || errors.Is(err, errGone) {
+		return err
+	}
+	status := left.Status
+	if left.Origin == variant.StatusMerged && p.source.Custom {
+		if status, ok = statuses.ThreeWayMerge(left.Base, left.Status, statuses.StatusOf(p.parent)); !ok {
+			p.leftStatuses.Forget(p.key) // Another writer has changed the same: the next answer decides.
+			return err
+		}
+	}
+	updated, failed := p.status.Write(ctx, p.source.Resource, p.parent, status)
+	if failed != nil { // The pass is retried, and with it this.
+		return failure.Join([]error{err, failed})
+	}
+	p.leftStatuses.Forget(p.key)
+	if updated != nil {
+		p.setParent(updated)
+	}
+	return err
+}
+
+// hasStatus reports whether there is a status to write.
+func (p *pass) hasStatus(desired variant.Desired) bool {
+	return desired.Status != nil && (p.source.HasStatus || p.config.StatusWithObject)
+}
+
+// leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
+func (p *pass) leaveSharedStatus(desired *variant.Desired) {
+	if desired.StatusOrigin == variant.StatusImplied && len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
+		desired.Status = nil
+	}
+}
+
+// writeStatus writes the status if it differs from the desired one, unless it is left to the next pass.
+func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied bool) error {
+	switch {
+	case !p.hasStatus(desired):
+		p.leftStatuses.Forget(p.key)
+		return nil
+	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
+		p.detector.Own.NoteWriter(loops.ParentStatus)
+		p.leftStatuses.Forget(p.key)
+		return nil
+	}
+	if p.leaveStatus(desired, applied) {
+		return nil
+	}
+	p.leftStatuses.Forget(p.key)
+	p.statusDue = time.Time{}
+	if p.partBacksOff(ctx, loops.ParentStatus) {
+		return nil
+	}
+	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
+	if apierrors.IsConflict(err) {
+		updated, err = p.retryStatus(ctx, desired, err)
+	}
+	if updated != nil {
+		before := p.parent // The live one after a conflict, so that what others changed meanwhile is not taken for own.
+		p.setParent(updated)
+		p.notePart(loops.ParentStatus, before)
+		p.reportDroppedFields(desired.Status)
+	}
+	return err
+}
+
+// setParent continues with the parent as the API server returned it.
+func (p *pass) setParent(updated *unstructured.Unstructured) {
+	updated.SetManagedFields(nil)
+	p.pendingWrites.NoteWritten(p.parent.GetUID(), updated, false)
+	p.parent, p.wrote = updated, true
+}
+
+// maxConflictRetries is how often one write of a parent is tried again after a conflict: each attempt is a race with other writers.
+const maxConflictRetries = 5
+
+// retryStatus writes the status after a conflict to the live parent if other writers have changed
+// only metadata and status. A change of labels or annotations causes another pass anyway.
+// Otherwise it returns the conflict.
+func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
+	observed := p.parent
+	for range maxConflictRetries {
+		live, err := p.live(ctx, observed, p.source)
+		if err != nil {
+			return nil, err
+		}
+		status := desired.Status
+		same := sameSpec(observed, live)
+		if same && desired.StatusOrigin == variant.StatusMerged && p.source.Custom {
+			status, same = statuses.ThreeWayMerge(statuses.StatusOf(observed), desired.Status, statuses.StatusOf(live))
+		}
+		if !same {
+			return nil, conflict
+		}
+		p.setParent(live)
+		updated, err := p.status.Write(ctx, p.source.Resource, live, status)
+		if !apierrors.IsConflict(err) {
+			return updated, err
+		}
+		conflict = err
+	}
+	return nil, conflict
+}
