@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 )
 
@@ -14,4 +15,6 @@ type (
 	DeclaredRule = related.DeclaredRule
 	// Selection is what a rule of a customize answer selects.
 	Selection = related.Selection
+	// EventLimits are those of the process's recorder on the events about one object.
+	EventLimits = notices.EventLimits
 )

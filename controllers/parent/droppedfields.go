@@ -5,45 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
-
-// droppedFields remembers which fields that the API server drops were reported, so that a definition
-// reports each once for a revision of its scripts, and not on each parent.
-type droppedFields struct {
-	mu       sync.Mutex
-	revision string
-	reported map[string]bool
-}
-
-func newDroppedFields() *droppedFields { return &droppedFields{reported: map[string]bool{}} }
-
-// maxDroppedFields limits the number of reports, as a hook may invent field names without end.
-const maxDroppedFields = 20
-
-// isFirst reports whether a field is new and must be reported.
-func (d *droppedFields) isFirst(revision, field string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.revision != revision {
-		d.revision = revision
-		clear(d.reported)
-	}
-	if d.reported[field] || len(d.reported) == maxDroppedFields {
-		return false
-	}
-	d.reported[field] = true
-	return true
-}
 
 // ObservedGenerationField is a field of a status. It is added by this program and may be missing in a schema.
 const ObservedGenerationField = "observedGeneration"
@@ -51,7 +23,7 @@ const ObservedGenerationField = "observedGeneration"
 // reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
 	sent, _ = jsonvalue.Without(sent, ObservedGenerationField)
-	lost := lostFields(nil, "status", sent, statuses.StatusOf(p.parent), p.source.Custom)
+	lost := notices.LostFields(nil, "status", sent, statuses.StatusOf(p.parent), p.source.Custom)
 	if len(lost) == 0 {
 		return
 	}
@@ -60,36 +32,9 @@ func (p *pass) reportDroppedFields(sent map[string]any) {
 		remedy = "the kind has no such fields, let the hook leave them out"
 	}
 	message := fmt.Sprintf("the API server does not store %s of %s: %s", strings.Join(lost, ", "), p.source.GroupResource(), remedy)
-	if p.droppedFields.isFirst(p.programs.Revision, message) {
+	if p.droppedFields.IsFirst(p.programs.Revision, message) {
 		p.warnOfScripts(variant.ReasonStatusNotStored, message)
 	}
-}
-
-// lostFields appends the paths of what was sent and is not stored, by name. Kinds that are not custom keep no empty values. A list
-// of another length was written by others too.
-func lostFields(lost []string, path string, sent, stored any, custom bool) []string {
-	switch sent := sent.(type) {
-	case map[string]any:
-		fields, _ := stored.(map[string]any)
-		for _, name := range variant.SortedKeys(sent) {
-			value := sent[name]
-			switch {
-			case value == nil || len(lost) == maxDroppedFields:
-			case fields[name] != nil:
-				lost = lostFields(lost, path+"."+name, value, fields[name], custom)
-			case custom || !jsonvalue.IsZero(value):
-				lost = append(lost, path+"."+name)
-			}
-		}
-	case []any:
-		items, _ := stored.([]any)
-		for i := range sent {
-			if len(items) == len(sent) && items[i] != nil {
-				lost = lostFields(lost, fmt.Sprintf("%s[%d]", path, i), sent[i], items[i], custom)
-			}
-		}
-	}
-	return lost
 }
 
 // reportUnknownFields reports the fields of a written child that the API server dropped. They are the same for all children
@@ -99,7 +44,7 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 	var lost []string
 	meant := ""
 	for _, path := range p.unknownFields(outcome) {
-		if !p.droppedFields.isFirst(p.programs.Revision, controller.Signature(kind.String()+" "+path)) {
+		if !p.droppedFields.IsFirst(p.programs.Revision, controller.Signature(kind.String()+" "+path)) {
 			continue
 		}
 		lost = append(lost, fielddiff.PublicPath(kind, path))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -23,15 +24,15 @@ func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructure
 	case errors.Is(err, controller.ErrLater) && (failure.IsBusy(err) || !r.states.isPostponed(key, parent.GetUID())):
 	case err != nil:
 		identity := failure.IdentityOf(failure.CauseOf(err).Place, err.Error())
-		r.warn(key, parent, problem{reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identity, failure: true})
+		r.warn(key, parent, notices.Problem{Reason: variant.ReasonSyncError, Message: "Sync error: " + err.Error(), Identity: identity, Failure: true})
 	default:
-		r.reportSynced(parent, r.problems.noteSynced(key, parent.GetUID()))
+		r.reportSynced(parent, r.problems.NoteSynced(key, parent.GetUID()))
 	}
 }
 
 // reportSynced emits the event about the end of a failure, if it is to be emitted.
 func (r *Reconciler) reportSynced(parent *unstructured.Unstructured, outcome string) {
-	if outcome == eventsEmitted {
+	if outcome == notices.EventsEmitted {
 		r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
 	}
 	r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
@@ -40,41 +41,41 @@ func (r *Reconciler) reportSynced(parent *unstructured.Unstructured, outcome str
 // reportRecovered emits the events about parents that have recovered when there was no room for them. Such a parent may not be synced
 // for long.
 func (r *Reconciler) reportRecovered() {
-	for _, key := range r.problems.recovered() {
+	for _, key := range r.problems.Recovered() {
 		if parent, _ := r.find(key); parent != nil {
-			r.reportSynced(parent, r.problems.noteRecovered(key, parent.GetUID()))
+			r.reportSynced(parent, r.problems.NoteRecovered(key, parent.GetUID()))
 		}
 	}
 }
 
 // warn emits an event about a problem of a parent, unless there was one not long ago.
-func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, found problem) {
-	outcome := r.problems.note(key, parent.GetUID(), found)
+func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, found notices.Problem) {
+	outcome := r.problems.Note(key, parent.GetUID(), found)
 	recorder := r.env.Events
-	if found.failure {
+	if found.Failure {
 		recorder = r.env.SyncEvents
 	}
-	if outcome == eventsEmitted {
-		recorder.Event(parent, corev1.EventTypeWarning, found.reason, found.message)
+	if outcome == notices.EventsEmitted {
+		recorder.Event(parent, corev1.EventTypeWarning, found.Reason, found.Message)
 	}
-	r.env.Metrics.countEvent(r.config.Definition, found.reason, outcome)
+	r.env.Metrics.countEvent(r.config.Definition, found.Reason, outcome)
 }
 
 // mayEmit reports whether a budget has room for an event, and counts what becomes of it.
 func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) bool {
-	outcome := r.problems.accept(budget)
+	outcome := r.problems.Accept(budget)
 	r.env.Metrics.countEvent(r.config.Definition, reason, outcome)
-	return outcome == eventsEmitted
+	return outcome == notices.EventsEmitted
 }
 
 // warnOnce emits an event about what the caller reports once about a parent, or at intervals of its own.
 func (p *pass) warnOnce(reason, message string) {
-	p.warnWithin(p.problems.rare, reason, message)
+	p.warnWithin(p.problems.Rare, reason, message)
 }
 
 // warnOfScripts emits an event about what is reported once for a revision of the scripts.
 func (p *pass) warnOfScripts(reason, message string) {
-	p.warnWithin(p.problems.ofScripts, reason, message)
+	p.warnWithin(p.problems.OfScripts, reason, message)
 }
 
 func (p *pass) warnWithin(budget flowcontrol.PassiveRateLimiter, reason, message string) {
@@ -85,7 +86,7 @@ func (p *pass) warnWithin(budget flowcontrol.PassiveRateLimiter, reason, message
 
 // logDroppedEvents logs how many events were dropped, if any were.
 func (r *Reconciler) logDroppedEvents() {
-	if dropped := r.problems.takeDropped(); dropped > 0 {
+	if dropped := r.problems.TakeDropped(); dropped > 0 {
 		verbosity.Warn(r.env.Log, "events are dropped, as there are too many", "definition", r.config.Definition, "dropped", dropped)
 	}
 }
@@ -126,7 +127,7 @@ func (p *pass) emitChildEvents() {
 		if len(children) == 0 {
 			continue
 		}
-		if p.mayEmit(v.reason, p.problems.children) {
+		if p.mayEmit(v.reason, p.problems.Children) {
 			message := v.verb + " " + describeChildren(p.parent.GetNamespace(), children)
 			p.env.ChildEvents.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
 		}
@@ -140,7 +141,7 @@ func (p *pass) reportReleased(children []apply.Change) {
 		return
 	}
 	selector := p.claim.Selector.String()
-	p.warn(p.key, p.parent, problem{reason: variant.ReasonReleasedChildren, identity: selector, message: fmt.Sprintf(
+	p.warn(p.key, p.parent, notices.Problem{Reason: variant.ReasonReleasedChildren, Identity: selector, Message: fmt.Sprintf(
 		"Released %s: not the parent's any more, and left as they are, as their labels do not match its selector %s: "+
 			"correct the selector or the labels, and they are adopted again, or delete them",
 		describeChildren(p.parent.GetNamespace(), children), selector)})
@@ -186,4 +187,62 @@ func pluralOf(kind, resource string) string {
 		same++
 	}
 	return kind[:same] + resource[same:]
+}
+
+// emitEvents emits the new events that the hooks ask for, and those about new reasons to wait. It emits none before the children are as
+// the hooks want them, so that no event tells of what has failed.
+func (p *pass) emitEvents(desired variant.Desired, applied bool) {
+	asked := p.waitEvents(desired.Waits())
+	for _, event := range desired.Events {
+		asked = append(asked, p.hookEvents.Ask(event))
+	}
+	if !applied {
+		p.env.Metrics.countEvents(p.config.Definition, notices.EventsWithheld, len(asked))
+		return
+	}
+	c := p.hookEvents.Choose(p.key, p.parent, asked, desired.MoreEvents, p.wrote)
+	for _, event := range c.Emit {
+		p.env.HookEvents.Event(p.parent, event.Type, event.Reason, event.Message)
+	}
+	p.env.Metrics.countEvents(p.config.Definition, notices.EventsEmitted, len(c.Emit))
+	p.env.Metrics.countEvents(p.config.Definition, notices.EventsRepeated, c.Repeated)
+	p.env.Metrics.countEvents(p.config.Definition, notices.EventsDropped, c.Dropped)
+	if c.FirstDropped {
+		p.env.Log.Info("events of a hook are dropped", "definition", p.config.Definition, "parent", p.key.String(), "dropped", c.Dropped)
+	}
+	if c.TellDropped {
+		p.env.SyncEvents.Event(p.parent, corev1.EventTypeWarning, variant.ReasonEventsDropped, p.hookEvents.Limits.Explain())
+	}
+}
+
+// waitEvents returns an event for each reason that hooks wait for. The reason makes it what it is, not the message.
+func (p *pass) waitEvents(waits []variant.Wait) (asked []notices.AskedEvent) {
+	if len(waits) == 0 {
+		return nil
+	}
+	count := map[string]int{}
+	for _, wait := range waits {
+		count[wait.Reason]++
+	}
+	for _, wait := range waits {
+		if count[wait.Reason] == 0 {
+			continue
+		}
+		text := wait.String()
+		if others := count[wait.Reason] - 1; others > 0 {
+			text += fmt.Sprintf(" (and %d more inputs)", others)
+		}
+		event := variant.Event{Type: corev1.EventTypeNormal, Reason: variant.ReasonWaiting, Message: text + ": until then " + listsOf(wait) + " stay as they are"}
+		asked = append(asked, p.hookEvents.AskAsWait(event, wait.Reason))
+		count[wait.Reason] = 0
+	}
+	return asked
+}
+
+// listsOf returns what a hook leaves alone that waits.
+func listsOf(wait variant.Wait) string {
+	if wait.Input != "" {
+		return "the outputs"
+	}
+	return "the children"
 }

@@ -6,12 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // childChange returns a change of a child, which is named by its kind, its resource, its namespace and its name.
@@ -63,7 +66,7 @@ func TestDescribeChildren(t *testing.T) {
 func TestChildEvents(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
-		problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}), env: Environment{ChildEvents: recorder},
+		problems: notices.NewProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}), env: Environment{ChildEvents: recorder},
 	}}
 	for i, action := range []apply.Action{apply.ActionDelete, apply.ActionCreate, apply.ActionUpdate, apply.ActionRecreate, apply.ActionCreate} {
 		change := childChange("Pod", "pods", "", fmt.Sprint("p", i))
@@ -84,5 +87,55 @@ func TestChildEvents(t *testing.T) {
 	quiet.noteChanged(childChange("Pod", "pods", "", "a"))
 	if quiet.emitChildEvents(); quiet.changed != nil {
 		t.Error("children are kept for events that are not emitted")
+	}
+}
+
+// TestHookEventsHaveTheirOwnQueue checks which recorder an event goes to: what hooks ask for must not fill the queue of what the host tells.
+func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
+	ofHost, ofHooks := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
+	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
+		hookEvents: notices.NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{QPS: 1, Burst: 2}, time.Time{}),
+		env:        Environment{SyncEvents: ofHost, HookEvents: ofHooks},
+	}}
+	p.emitEvents(variant.Desired{
+		Waiting: &variant.Wait{Reason: "Late", Message: "not yet"}, Events: []variant.Event{{Type: "Normal", Reason: "Said", Message: "a"}},
+	}, true)
+	close(ofHost.Events)
+	close(ofHooks.Events)
+	if event := <-ofHooks.Events; event != "Normal Waiting Late: not yet: until then the children stay as they are" {
+		t.Errorf("the recorder of hooks has %q", event)
+	}
+	if event := <-ofHost.Events; !strings.HasPrefix(event, "Warning EventsDropped") {
+		t.Errorf("the recorder of the host has %q, want what is dropped", event)
+	}
+}
+
+// TestWaitEvents checks that the events about waits are by reason.
+func TestWaitEvents(t *testing.T) {
+	p := &pass{shared: &shared{hookEvents: notices.NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}, time.Time{})}}
+	describe := func(waits ...variant.Wait) (messages []string, keys []uint64) {
+		for _, event := range p.waitEvents(waits) {
+			messages, keys = append(messages, event.Message), append(keys, event.Key)
+		}
+		return messages, keys
+	}
+	messages, first := describe(variant.Wait{Reason: "Late", Message: "3 are not there"})
+	if diff := cmp.Diff([]string{"Late: 3 are not there: until then the children stay as they are"}, messages); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	_, again := describe(variant.Wait{Reason: "Late", Message: "2 are not there"})
+	if !cmp.Equal(first, again) {
+		t.Error("another message is another event")
+	}
+	messages, _ = describe(
+		variant.Wait{Reason: "Late", Message: "a", Input: "/Secret/x/a"}, variant.Wait{Reason: "Early", Message: "b", Input: "/Secret/x/b"},
+		variant.Wait{Reason: "Late", Message: "c", Input: "/Secret/x/c"},
+	)
+	want := []string{
+		"input /Secret/x/a: Late: a (and 1 more inputs): until then the outputs stay as they are",
+		"input /Secret/x/b: Early: b: until then the outputs stay as they are",
+	}
+	if diff := cmp.Diff(want, messages); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

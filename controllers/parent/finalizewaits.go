@@ -124,7 +124,7 @@ func (p *pass) describeWaits() string {
 // reportFinalized reports a sync hook that returns finalized, once for a revision of the scripts.
 func (p *pass) reportFinalized(finalized bool) {
 	f := p.config.Finalizing
-	if !finalized || p.observed.Finalizing || f.Shared || !p.droppedFields.isFirst(p.programs.Revision, variant.ReasonFinalizedIgnored) {
+	if !finalized || p.observed.Finalizing || f.Shared || !p.droppedFields.IsFirst(p.programs.Revision, variant.ReasonFinalizedIgnored) {
 		return
 	}
 	remedy := "return it from the finalize hook only"

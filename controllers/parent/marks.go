@@ -11,6 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -155,7 +156,7 @@ func (p *pass) reportUnownedOutputs(desired variant.Desired) {
 	if len(unowned) > 1 {
 		others = fmt.Sprintf(" (as are %d more)", len(unowned)-1)
 	}
-	p.warn(p.key, p.parent, problem{reason: variant.ReasonMarkMissing, message: fmt.Sprintf(
+	p.warn(p.key, p.parent, notices.Problem{Reason: variant.ReasonMarkMissing, Message: fmt.Sprintf(
 		"%s: %s is an output of the parent%s, but has no annotation %s any more, so that nothing tells which definition made it: "+
 			"it is neither updated nor deleted: put the annotation back with the definition's name, or delete the object",
 		variant.ReasonMarkMissing, unowned[0], others, v1alpha1.MapAnnotation)})

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
@@ -66,7 +67,7 @@ func TestReportUnownedOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
 			p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
-				env: Environment{Events: recorder}, problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}),
+				env: Environment{Events: recorder}, problems: notices.NewProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}),
 			}}
 			for _, name := range tc.unowned {
 				p.unownedOutputs = append(p.unownedOutputs, apply.KeyOf(parenttest.Object(name)))

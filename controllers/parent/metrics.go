@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
@@ -61,7 +62,7 @@ func (m *Metrics) Begin(definition string) {
 		return
 	}
 	m.hotLoops.WithLabelValues(definitionmetrics.Values(definition)...)
-	m.events.WithLabelValues(definitionmetrics.Values(definition, eventsDropped)...)
+	m.events.WithLabelValues(definitionmetrics.Values(definition, notices.EventsDropped)...)
 	for _, failure := range []apply.Failure{
 		apply.FailureAlreadyExists, apply.FailureFieldConflict, apply.FailureNamespaceMissing, apply.FailureInvalid,
 	} {
@@ -145,14 +146,6 @@ func (m *Metrics) countHotLoop(definition string) {
 		m.hotLoops.WithLabelValues(definitionmetrics.Values(definition)...).Inc()
 	}
 }
-
-// Outcomes of events. Only those that hooks ask for are withheld.
-const (
-	eventsEmitted  = "emitted"
-	eventsRepeated = "repeated"
-	eventsDropped  = "dropped"
-	eventsWithheld = "withheld"
-)
 
 func (m *Metrics) countEvents(definition, outcome string, count int) {
 	if m != nil && count > 0 {

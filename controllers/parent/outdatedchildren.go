@@ -106,7 +106,7 @@ func (p *pass) reportOutdated(held []apply.Change) {
 	if changed {
 		p.config.Changed()
 	}
-	if isNew && p.mayEmit(variant.ReasonOutdatedChildren, p.problems.warnings) {
+	if isNew && p.mayEmit(variant.ReasonOutdatedChildren, p.problems.Warnings) {
 		p.env.Events.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, describeOutdated(held))
 		p.outdated.noteReported(p.key)
 	}

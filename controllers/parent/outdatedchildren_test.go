@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
@@ -58,7 +59,7 @@ func TestOutdatedChildren(t *testing.T) {
 func TestReportOutdated(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
-		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: newProblems(clock, EventLimits{}), outdated: newOutdatedChildren(),
+		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: notices.NewProblems(clock, notices.EventLimits{}), outdated: newOutdatedChildren(),
 		passCache: answers.NewCache(lru.New(1), "d"),
 	}
 	secret := parenttest.Object("s", parenttest.WithUID("s-uid"))
@@ -94,7 +95,7 @@ func TestReportOutdated(t *testing.T) {
 			}
 		}
 	}
-	for r.problems.accept(r.problems.warnings) == eventsEmitted {
+	for r.problems.Accept(r.problems.Warnings) == notices.EventsEmitted {
 	}
 	if sync(4, "c", "y"); len(recorder.Events) > 0 {
 		t.Errorf("an event beyond the limit")

@@ -25,6 +25,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
@@ -113,7 +114,7 @@ type Environment struct {
 	// RolloutEvents emits that edits of scripts are held. Nil means Events.
 	RolloutEvents record.EventRecorder
 	// EventLimits are those of Events on one object. Zero means DefaultEventLimits.
-	EventLimits EventLimits
+	EventLimits notices.EventLimits
 	// Schemas returns how the API server merges children. If it is nil or knows no schema, lists
 	// are merged by well-known field names.
 	Schemas *openapi.Source
@@ -180,16 +181,16 @@ type shared struct {
 	waits            *waits
 	states           *syncStates
 	replaced         atomic.Bool // Another reconciler has the states.
-	hookEvents       *hookEvents
-	problems         *problems
+	hookEvents       *notices.HookEvents
+	problems         *notices.Problems
 	status           *statuses.Writer
 	outdated         *outdatedChildren
 	lastSyncs        *lastSyncs
 	requests         *requests
 	previewCaches    *previewCaches
 	// By definition.
-	droppedFields  *droppedFields
-	sharedChildren *sharedChildren
+	droppedFields  *notices.DroppedFields
+	sharedChildren *notices.SharedChildren
 }
 
 // ownManager is the field manager of all writes except server-side apply.
@@ -220,10 +221,10 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		passCache: answers.NewCache(env.Answers, config.Definition), related: related.NewIndex(env.Pool), creationWaiters: waiters.NewCreations(),
 		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: loops.NewRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
-		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
-		status:     statuses.NewWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: statuses.NewLeft(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
-		sharedChildren: newSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(), previewCaches: newPreviewCaches(env.Pool, env.Clock),
+		hookEvents: notices.NewHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
+		status:     statuses.NewWriter(env.Client, env.Schemas, env.Clock), droppedFields: notices.NewDroppedFields(),
+		leftStatuses: statuses.NewLeft(), problems: notices.NewProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
+		sharedChildren: notices.NewSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(), previewCaches: newPreviewCaches(env.Pool, env.Clock),
 	}}
 	r.pendingWrites.Completed = r.history.Note
 	r.openCaches()
@@ -260,8 +261,8 @@ func (r *Reconciler) RetainParents() {
 		return parent != nil
 	}
 	r.waits.retain(isParent)
-	r.hookEvents.retain(isParent)
-	r.problems.retain(isParent)
+	r.hookEvents.Retain(isParent)
+	r.problems.Retain(isParent)
 	r.states.begin(r.parentKeys())
 }
 
@@ -340,7 +341,7 @@ func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructur
 func (r *Reconciler) Expire() {
 	r.previewCaches.expire()
 	r.detector.Expire()
-	r.problems.expire()
+	r.problems.Expire()
 	r.reportRecovered()
 	r.logDroppedEvents()
 }
@@ -348,9 +349,9 @@ func (r *Reconciler) Expire() {
 // forget drops the state of a deleted parent.
 func (r *Reconciler) forget(key controller.Key) {
 	outdated := r.leave(key)
-	r.hookEvents.forget(key)
+	r.hookEvents.Forget(key)
 	r.waits.forget(key)
-	r.problems.forget(key)
+	r.problems.Forget(key)
 	r.lastSyncs.forget(key)
 	if r.requests.forget(key); r.config.Guard != nil {
 		r.config.Guard.Synced(key)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -97,7 +98,7 @@ func ownedObject(object *unstructured.Unstructured, owner metav1.OwnerReference)
 // reportWarnings emits an event for each warning of the variant that is new.
 func (p *pass) reportWarnings(warnings []variant.Warning) {
 	for _, warning := range warnings {
-		p.warn(p.key, p.parent, problem{reason: warning.Reason, message: warning.Message})
+		p.warn(p.key, p.parent, notices.Problem{Reason: warning.Reason, Message: warning.Message})
 	}
 }
 

@@ -1,4 +1,4 @@
-package parent
+package notices
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func TestLostFields(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, lostFields(nil, "status", tc.sent, tc.stored, tc.custom)); diff != "" {
+			if diff := cmp.Diff(tc.want, LostFields(nil, "status", tc.sent, tc.stored, tc.custom)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -36,13 +36,13 @@ func TestLostFields(t *testing.T) {
 
 // TestDroppedFieldsOnce checks that a field is reported once for a revision, and that there is a limit.
 func TestDroppedFieldsOnce(t *testing.T) {
-	d := newDroppedFields()
-	if !d.isFirst("r1", "a") || d.isFirst("r1", "a") || !d.isFirst("r2", "a") || d.isFirst("r2", "a") {
+	d := NewDroppedFields()
+	if !d.IsFirst("r1", "a") || d.IsFirst("r1", "a") || !d.IsFirst("r2", "a") || d.IsFirst("r2", "a") {
 		t.Error("a field is not reported once for a revision")
 	}
 	reported := 0
 	for i := range 100 {
-		if d.isFirst("r2", string(rune('b'+i))) {
+		if d.IsFirst("r2", string(rune('b'+i))) {
 			reported++
 		}
 	}

@@ -1,4 +1,7 @@
-package parent
+// Package notices decides which events about a parent are emitted, and what else is reported once:
+// problems, the events that hooks ask for, fields that the API server drops, and children that two
+// definitions claim.
+package notices
 
 import (
 	"hash/maphash"
@@ -30,22 +33,22 @@ var (
 	scriptEvents   = EventLimits{QPS: 1, Burst: 50}
 	recoveryEvents = EventLimits{QPS: 5, Burst: 100}
 	reminderEvents = EventLimits{QPS: 1, Burst: 50}
-	childEvents    = EventLimits{QPS: 1, Burst: 50}
+	ChildEvents    = EventLimits{QPS: 1, Burst: 50}
 )
 
-// problem is something wrong with a parent that is reported by an event. Its reason and its identity make it what it is.
-type problem struct {
-	reason, message string
-	// identity tells it from others with its reason. Empty means that its message without numbers does.
-	identity string
-	// failure is set for a problem that is over when a sync of the parent succeeds. Others, which are warnings, are forgotten after
+// Problem is something wrong with a parent that is reported by an event. Its reason and its identity make it what it is.
+type Problem struct {
+	Reason, Message string
+	// Identity tells it from others with its reason. Empty means that its message without numbers does.
+	Identity string
+	// Failure is set for a problem that is over when a sync of the parent succeeds. Others, which are warnings, are forgotten after
 	// reminderInterval.
-	failure bool
+	Failure bool
 }
 
-// problems remembers which problems of parents were reported, so that there is an event when one begins, and not for each retry.
+// Problems remembers which problems of parents were reported, so that there is an event when one begins, and not for each retry.
 // Kept in memory: a parent that has had no problems for some minutes takes none.
-type problems struct {
+type Problems struct {
 	clock clock.PassiveClock
 	seed  maphash.Seed
 	// limits are those on the failures of one parent, and on its warnings.
@@ -54,7 +57,7 @@ type problems struct {
 	mu       sync.Mutex
 	byParent map[controller.Key]*parentProblems
 	// The budgets of events.
-	failures, warnings, rare, ofScripts, recoveries, reminders, children flowcontrol.PassiveRateLimiter
+	failures, Warnings, Rare, OfScripts, Recoveries, reminders, Children flowcontrol.PassiveRateLimiter
 	// dropped counts the events beyond the budgets since loggedAt.
 	dropped  int
 	loggedAt time.Time
@@ -85,16 +88,16 @@ type reportedProblem struct {
 	dropped bool
 }
 
-// newProblems returns problems of a process whose recorders have those limits on the events about one object.
-func newProblems(clock clock.PassiveClock, limits EventLimits) *problems {
-	p := &problems{clock: clock, seed: maphash.MakeSeed(), limits: limits.ofProblems(), byParent: map[controller.Key]*parentProblems{}}
-	p.failures, p.warnings = p.limiter(failureEvents), p.limiter(warningEvents)
-	p.rare, p.ofScripts = p.limiter(rareEvents), p.limiter(scriptEvents)
-	p.recoveries, p.reminders, p.children = p.limiter(recoveryEvents), p.limiter(reminderEvents), p.limiter(childEvents)
+// NewProblems returns problems of a process whose recorders have those limits on the events about one object.
+func NewProblems(clock clock.PassiveClock, limits EventLimits) *Problems {
+	p := &Problems{clock: clock, seed: maphash.MakeSeed(), limits: limits.ofProblems(), byParent: map[controller.Key]*parentProblems{}}
+	p.failures, p.Warnings = p.limiter(failureEvents), p.limiter(warningEvents)
+	p.Rare, p.OfScripts = p.limiter(rareEvents), p.limiter(scriptEvents)
+	p.Recoveries, p.reminders, p.Children = p.limiter(recoveryEvents), p.limiter(reminderEvents), p.limiter(ChildEvents)
 	return p
 }
 
-func (p *problems) limiter(l EventLimits) flowcontrol.PassiveRateLimiter {
+func (p *Problems) limiter(l EventLimits) flowcontrol.PassiveRateLimiter {
 	return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(l.QPS, l.Burst, p.clock)
 }
 
@@ -104,25 +107,25 @@ func (l EventLimits) ofProblems() EventLimits {
 	return EventLimits{QPS: l.QPS / 2, Burst: max(l.Burst/2, 1)}
 }
 
-// note records a problem, and returns what becomes of the event about it. One that is dropped comes when the parent is synced again and
+// Note records a problem, and returns what becomes of the event about it. One that is dropped comes when the parent is synced again and
 // there is room.
-func (p *problems) note(key controller.Key, uid types.UID, found problem) (outcome string) {
-	identity := found.identity
+func (p *Problems) Note(key controller.Key, uid types.UID, found Problem) (outcome string) {
+	identity := found.Identity
 	if identity == "" {
-		identity = controller.Signature(found.message)
+		identity = controller.Signature(found.Message)
 	}
-	hash := maphash.Comparable(p.seed, [2]string{found.reason, identity})
+	hash := maphash.Comparable(p.seed, [2]string{found.Reason, identity})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	parent, known := p.problemLocked(key, uid, hash)
-	now, own, budget := p.clock.Now(), parent.warnings, p.warnings
-	if known.failure = found.failure; found.failure {
+	now, own, budget := p.clock.Now(), parent.warnings, p.Warnings
+	if known.failure = found.Failure; found.Failure {
 		own, budget = parent.failures, p.failures
 	}
 	switch {
 	case known.emittedAt.IsZero():
 	case now.Sub(known.emittedAt) < reminderInterval:
-		return eventsRepeated
+		return EventsRepeated
 	default:
 		budget = p.reminders
 	}
@@ -130,18 +133,18 @@ func (p *problems) note(key controller.Key, uid types.UID, found problem) (outco
 	switch {
 	case known.admitted && budget.TryAccept():
 		known.emittedAt, known.admitted, known.dropped = now, false, false
-		parent.lastEvent, parent.failed, parent.dropped = now, parent.failed || found.failure, false
-		return eventsEmitted
+		parent.lastEvent, parent.failed, parent.dropped = now, parent.failed || found.Failure, false
+		return EventsEmitted
 	case known.dropped:
-		return eventsRepeated
+		return EventsRepeated
 	}
 	known.dropped = true
 	p.dropped++
-	return eventsDropped
+	return EventsDropped
 }
 
 // problemLocked returns the problem of a parent with that hash, which it adds if it is new.
-func (p *problems) problemLocked(key controller.Key, uid types.UID, hash uint64) (*parentProblems, *reportedProblem) {
+func (p *Problems) problemLocked(key controller.Key, uid types.UID, hash uint64) (*parentProblems, *reportedProblem) {
 	parent := p.byParent[key]
 	if parent == nil || parent.uid != uid {
 		parent = &parentProblems{uid: uid, failures: p.limiter(p.limits), warnings: p.limiter(p.limits)}
@@ -155,9 +158,9 @@ func (p *problems) problemLocked(key controller.Key, uid types.UID, hash uint64)
 	return parent, &parent.all[i]
 }
 
-// noteSynced records that a sync of a parent has succeeded, and returns what becomes of the event about that: "" if no event had
-// reported a failure. One that is dropped comes by noteRecovered when there is room.
-func (p *problems) noteSynced(key controller.Key, uid types.UID) (outcome string) {
+// NoteSynced records that a sync of a parent has succeeded, and returns what becomes of the event about that: "" if no event had
+// reported a failure. One that is dropped comes by NoteRecovered when there is room.
+func (p *Problems) NoteSynced(key controller.Key, uid types.UID) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	parent := p.byParent[key]
@@ -173,9 +176,9 @@ func (p *problems) noteSynced(key controller.Key, uid types.UID) (outcome string
 	return outcome
 }
 
-// noteRecovered returns what becomes of the event about the end of a failure that was dropped: "" if there is none, or the parent fails
+// NoteRecovered returns what becomes of the event about the end of a failure that was dropped: "" if there is none, or the parent fails
 // again.
-func (p *problems) noteRecovered(key controller.Key, uid types.UID) (outcome string) {
+func (p *Problems) NoteRecovered(key controller.Key, uid types.UID) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if parent := p.byParent[key]; parent != nil && parent.uid == uid && parent.hasRecovered() {
@@ -185,23 +188,23 @@ func (p *problems) noteRecovered(key controller.Key, uid types.UID) (outcome str
 }
 
 // recoverLocked returns what becomes of the event about the end of a failure.
-func (p *problems) recoverLocked(parent *parentProblems) (outcome string) {
+func (p *Problems) recoverLocked(parent *parentProblems) (outcome string) {
 	switch {
 	case !parent.failed:
 		return ""
-	case p.recoveries.TryAccept():
+	case p.Recoveries.TryAccept():
 		parent.failed, parent.dropped = false, false
-		return eventsEmitted
+		return EventsEmitted
 	case parent.dropped:
-		return eventsRepeated
+		return EventsRepeated
 	}
 	parent.dropped = true
 	p.dropped++
-	return eventsDropped
+	return EventsDropped
 }
 
-// recovered returns the parents that have recovered, but without an event.
-func (p *problems) recovered() (keys []controller.Key) {
+// Recovered returns the parents that have recovered, but without an event.
+func (p *Problems) Recovered() (keys []controller.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, parent := range p.byParent {
@@ -217,23 +220,23 @@ func (p *parentProblems) hasRecovered() bool {
 	return p.dropped && !slices.ContainsFunc(p.all, func(r reportedProblem) bool { return r.failure })
 }
 
-// accept returns what becomes of an event that is no problem's, by one of the budgets.
-func (p *problems) accept(budget flowcontrol.PassiveRateLimiter) (outcome string) {
+// Accept returns what becomes of an event that is no problem's, by one of the budgets.
+func (p *Problems) Accept(budget flowcontrol.PassiveRateLimiter) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.acceptLocked(budget)
 }
 
-func (p *problems) acceptLocked(budget flowcontrol.PassiveRateLimiter) (outcome string) {
+func (p *Problems) acceptLocked(budget flowcontrol.PassiveRateLimiter) (outcome string) {
 	if budget.TryAccept() {
-		return eventsEmitted
+		return EventsEmitted
 	}
 	p.dropped++
-	return eventsDropped
+	return EventsDropped
 }
 
 // deleteLocked deletes problems of a parent, and the parent if it has no others and has room for new ones.
-func (p *problems) deleteLocked(key controller.Key, parent *parentProblems, del func(reportedProblem) bool) {
+func (p *Problems) deleteLocked(key controller.Key, parent *parentProblems, del func(reportedProblem) bool) {
 	parent.all = slices.DeleteFunc(parent.all, del)
 	quiet := time.Duration(2 / float64(p.limits.QPS) * float64(time.Second)) // In this time the parent may have two events.
 	if len(parent.all) == 0 && !parent.failed && p.clock.Since(parent.lastEvent) >= quiet {
@@ -241,8 +244,8 @@ func (p *problems) deleteLocked(key controller.Key, parent *parentProblems, del 
 	}
 }
 
-// expire forgets what was reported long ago and is no failure.
-func (p *problems) expire() {
+// Expire forgets what was reported long ago and is no failure.
+func (p *Problems) Expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
@@ -251,8 +254,8 @@ func (p *problems) expire() {
 	}
 }
 
-// takeDropped returns how many events were dropped since it last returned any, once a minute.
-func (p *problems) takeDropped() (count int) {
+// TakeDropped returns how many events were dropped since it last returned any, once a minute.
+func (p *Problems) TakeDropped() (count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := p.clock.Now(); p.dropped > 0 && now.Sub(p.loggedAt) >= time.Minute {
@@ -261,16 +264,24 @@ func (p *problems) takeDropped() (count int) {
 	return count
 }
 
-// forget drops a parent.
-func (p *problems) forget(key controller.Key) {
+// Forget drops a parent.
+func (p *Problems) Forget(key controller.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byParent, key)
 }
 
-// retain drops the parents that keep returns false for.
-func (p *problems) retain(keep func(controller.Key) bool) {
+// Retain drops the parents that keep returns false for.
+func (p *Problems) Retain(keep func(controller.Key) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.byParent, func(key controller.Key, _ *parentProblems) bool { return !keep(key) })
 }
+
+// Outcomes of events. Only those that hooks ask for are withheld.
+const (
+	EventsEmitted  = "emitted"
+	EventsRepeated = "repeated"
+	EventsDropped  = "dropped"
+	EventsWithheld = "withheld"
+)

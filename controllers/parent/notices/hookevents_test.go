@@ -1,4 +1,4 @@
-package parent
+package notices
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
@@ -16,9 +14,9 @@ import (
 )
 
 // asked returns events with the words of a text as messages.
-func asked(e *hookEvents, words string) (events []askedEvent) {
+func asked(e *HookEvents, words string) (events []AskedEvent) {
 	for word := range strings.FieldsSeq(words) {
-		events = append(events, e.ask(variant.Event{Type: "Normal", Reason: "Said", Message: word}))
+		events = append(events, e.Ask(variant.Event{Type: "Normal", Reason: "Said", Message: word}))
 	}
 	return events
 }
@@ -26,12 +24,12 @@ func asked(e *hookEvents, words string) (events []askedEvent) {
 // describe returns the messages of the events that are emitted, with signs for the others.
 func (c choice) describe() string {
 	var words []string
-	for _, event := range c.emit {
+	for _, event := range c.Emit {
 		words = append(words, event.Message)
 	}
-	words = append(words, strings.Repeat("=", c.repeated), strings.Repeat("-", c.dropped))
+	words = append(words, strings.Repeat("=", c.Repeated), strings.Repeat("-", c.Dropped))
 	text := strings.Join(strings.Fields(strings.Join(words, " ")), " ")
-	if c.firstDropped {
+	if c.FirstDropped {
 		text += "!"
 	}
 	return text
@@ -84,9 +82,9 @@ func TestHookEvents(t *testing.T) {
 			if tc.resumed {
 				resumedAt = time.Unix(10, 0)
 			}
-			e := newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{QPS: 1, Burst: 5}, resumedAt)
+			e := NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{QPS: 1, Burst: 5}, resumedAt)
 			for i, a := range tc.answers {
-				c := e.choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", tc.created), asked(e, a.words), 0, a.wrote)
+				c := e.Choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", tc.created), asked(e, a.words), 0, a.wrote)
 				if got := strings.TrimSpace(c.describe()); got != a.want {
 					t.Errorf("%s\nanswer %d, %q: %q, want %q", tc.reason, i+1, a.words, got, a.want)
 				}
@@ -98,7 +96,7 @@ func TestHookEvents(t *testing.T) {
 // TestEventFlood checks the limits over time, about one parent and about many.
 func TestEventFlood(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	e := newHookEvents(clock, EventLimits{QPS: 1. / 300, Burst: 25}, time.Time{})
+	e := NewHookEvents(clock, EventLimits{QPS: 1. / 300, Burst: 25}, time.Time{})
 	emitted, told := 0, 0
 	hour := func(parents int) {
 		emitted, told = 0, 0
@@ -106,8 +104,8 @@ func TestEventFlood(t *testing.T) {
 			clock.SetTime(clock.Now().Add(10 * time.Second))
 			for i := range parents {
 				words := fmt.Sprintf("%d %d-and %d-more", second, second, second)
-				c := e.choose(controller.Key{Name: fmt.Sprint(i)}, parenttest.ParentOf(fmt.Sprint(i), 0), asked(e, words), 5, true)
-				if emitted += len(c.emit); c.tellDropped {
+				c := e.Choose(controller.Key{Name: fmt.Sprint(i)}, parenttest.ParentOf(fmt.Sprint(i), 0), asked(e, words), 5, true)
+				if emitted += len(c.Emit); c.TellDropped {
 					told++
 				}
 			}
@@ -122,7 +120,7 @@ func TestEventFlood(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Hour))
 	emitted = 0
 	for i := range 1000 {
-		emitted += len(e.choose(controller.Key{Name: fmt.Sprint("new", i)}, parenttest.ParentOf("new", 0), asked(e, "a"), 0, true).emit)
+		emitted += len(e.Choose(controller.Key{Name: fmt.Sprint("new", i)}, parenttest.ParentOf("new", 0), asked(e, "a"), 0, true).Emit)
 	}
 	if emitted != definitionEvents.Burst {
 		t.Errorf("about 1000 parents %d events are emitted at once, want %d", emitted, definitionEvents.Burst)
@@ -131,14 +129,14 @@ func TestEventFlood(t *testing.T) {
 
 // TestHookEventsForget checks that nothing is kept of parents that are gone, or never had events.
 func TestHookEventsForget(t *testing.T) {
-	e := newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Unix(10, 0))
+	e := NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Unix(10, 0))
 	key := controller.Key{Name: "a"}
-	e.choose(controller.Key{Name: "quiet"}, parenttest.ParentOf("2", 11), nil, 0, true)
-	e.choose(key, parenttest.ParentOf("1", 0), asked(e, "a"), 0, true)
-	if got := e.choose(key, parenttest.ParentOf("other", 11), asked(e, "a"), 0, false).describe(); got != "a" {
+	e.Choose(controller.Key{Name: "quiet"}, parenttest.ParentOf("2", 11), nil, 0, true)
+	e.Choose(key, parenttest.ParentOf("1", 0), asked(e, "a"), 0, true)
+	if got := e.Choose(key, parenttest.ParentOf("other", 11), asked(e, "a"), 0, false).describe(); got != "a" {
 		t.Errorf("the first event about another parent of that name: %q", got)
 	}
-	e.forget(key)
+	e.Forget(key)
 	if len(e.byParent) > 0 || len(e.resumed) > 1 {
 		t.Errorf("kept: %v %v, want only that there was an answer about one from before", e.byParent, e.resumed)
 	}
@@ -147,70 +145,20 @@ func TestHookEventsForget(t *testing.T) {
 // TestManyHookEvents has the 10 000 inputs of a map ask for 20 events each, in two passes: the time must not grow with the square of
 // their number.
 func TestManyHookEvents(t *testing.T) {
-	e := newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Time{})
+	e := NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Time{})
 	const many = 200_000
-	events := make([]askedEvent, many)
+	events := make([]AskedEvent, many)
 	for i := range events {
-		events[i].key = uint64(i)
+		events[i].Key = uint64(i)
 	}
 	begin := time.Now()
-	for pass, want := range []choice{{dropped: many - 15}, {repeated: many}} {
-		c := e.choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", 0), events, 0, true)
-		if c.repeated != want.repeated || c.dropped != want.dropped {
-			t.Errorf("pass %d: %d repeated and %d dropped, want %d and %d", pass, c.repeated, c.dropped, want.repeated, want.dropped)
+	for pass, want := range []choice{{Dropped: many - 15}, {Repeated: many}} {
+		c := e.Choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", 0), events, 0, true)
+		if c.Repeated != want.Repeated || c.Dropped != want.Dropped {
+			t.Errorf("pass %d: %d repeated and %d dropped, want %d and %d", pass, c.Repeated, c.Dropped, want.Repeated, want.Dropped)
 		}
 	}
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it took %s", took)
-	}
-}
-
-// TestHookEventsHaveTheirOwnQueue checks which recorder an event goes to: what hooks ask for must not fill the queue of what the host tells.
-func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
-	ofHost, ofHooks := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
-	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
-		hookEvents: newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{QPS: 1, Burst: 2}, time.Time{}),
-		env:        Environment{SyncEvents: ofHost, HookEvents: ofHooks},
-	}}
-	p.emitEvents(variant.Desired{
-		Waiting: &variant.Wait{Reason: "Late", Message: "not yet"}, Events: []variant.Event{{Type: "Normal", Reason: "Said", Message: "a"}},
-	}, true)
-	close(ofHost.Events)
-	close(ofHooks.Events)
-	if event := <-ofHooks.Events; event != "Normal Waiting Late: not yet: until then the children stay as they are" {
-		t.Errorf("the recorder of hooks has %q", event)
-	}
-	if event := <-ofHost.Events; !strings.HasPrefix(event, "Warning EventsDropped") {
-		t.Errorf("the recorder of the host has %q, want what is dropped", event)
-	}
-}
-
-// TestWaitEvents checks that the events about waits are by reason.
-func TestWaitEvents(t *testing.T) {
-	p := &pass{shared: &shared{hookEvents: newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}, time.Time{})}}
-	describe := func(waits ...variant.Wait) (messages []string, keys []uint64) {
-		for _, event := range p.waitEvents(waits) {
-			messages, keys = append(messages, event.Message), append(keys, event.key)
-		}
-		return messages, keys
-	}
-	messages, first := describe(variant.Wait{Reason: "Late", Message: "3 are not there"})
-	if diff := cmp.Diff([]string{"Late: 3 are not there: until then the children stay as they are"}, messages); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	_, again := describe(variant.Wait{Reason: "Late", Message: "2 are not there"})
-	if !cmp.Equal(first, again) {
-		t.Error("another message is another event")
-	}
-	messages, _ = describe(
-		variant.Wait{Reason: "Late", Message: "a", Input: "/Secret/x/a"}, variant.Wait{Reason: "Early", Message: "b", Input: "/Secret/x/b"},
-		variant.Wait{Reason: "Late", Message: "c", Input: "/Secret/x/c"},
-	)
-	want := []string{
-		"input /Secret/x/a: Late: a (and 1 more inputs): until then the outputs stay as they are",
-		"input /Secret/x/b: Early: b: until then the outputs stay as they are",
-	}
-	if diff := cmp.Diff(want, messages); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 }
