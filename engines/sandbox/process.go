@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,8 +147,15 @@ func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, 
 	}
 }
 
+// errNotAWorker is returned in a process that was started as a worker and came to start one: its main does not call worker.Main first, and
+// each process would start others without end.
+var errNotAWorker = errors.New("this process was started as a script worker, and is none: main, or TestMain, has to call worker.Main first")
+
 // launch starts the process with a pipe for each of its standard streams and no other descriptor.
 func (p *process) launch(config Config) (out, stderr *os.File, err error) {
+	if slices.Contains(os.Args[1:], worker.Argument) {
+		return nil, nil, errNotAWorker
+	}
 	var ends [3][2]*os.File
 	for i := range ends {
 		if ends[i][0], ends[i][1], err = os.Pipe(); err != nil {

@@ -1,9 +1,13 @@
 package sandbox
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 )
 
 // TestKillAfter stops kills just as they begin. After that it must be certain whether the worker is
@@ -33,5 +37,15 @@ func TestKillAfter(t *testing.T) {
 	calledOff.killAfter(time.Hour, reasonDeadline)()
 	if why := calledOff.pendingKill(); why != "" {
 		t.Errorf("a kill that was called off long before is %q", why)
+	}
+}
+
+// TestWorkerStartsNoWorker starts a worker in a process that was started as one and does not run it, as a test binary without TestMain is.
+func TestWorkerStartsNoWorker(t *testing.T) {
+	before := os.Args
+	t.Cleanup(func() { os.Args = before })
+	os.Args = []string{before[0], worker.Argument}
+	if _, _, err := new(process).launch(Config{Command: defaultCommand()}); !errors.Is(err, errNotAWorker) {
+		t.Errorf("it is started: %v", err)
 	}
 }
