@@ -15,7 +15,7 @@ export CGO_ENABLED := $(if $(RACE),1,0)
 TESTFLAGS ?=
 
 # Runs go test, and says at the end how many tests ran, for how long, and which were skipped or failed, and why.
-TEST = $(BIN)/tools/gotestsum --format standard-quiet --hide-summary output --raw-command -- $(GO) test -json $(RACE_FLAG)
+TEST = $(BIN)/tools/gotestsum --format standard-quiet --raw-command -- $(GO) test -json $(RACE_FLAG)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 

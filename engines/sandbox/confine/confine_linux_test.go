@@ -2,6 +2,7 @@ package confine_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -166,9 +167,11 @@ func confined(t *testing.T, options confine.Options, as *syscall.Credential) fou
 	defer udp.Close()
 	c := exec.Command("/proc/self/exe", confineArgument, string(encoded), tcp.Addr().String(), udp.LocalAddr().String())
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	c.Stderr = os.Stderr
-	out, err := c.Output()
+	out, err := c.Output() // Its standard error must not be ours: it has this process killed once something is written there.
 	if err != nil {
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			t.Logf("the confined process wrote: %s", exit.Stderr)
+		}
 		t.Fatalf("the confined process: %v", err)
 	}
 	var f found
