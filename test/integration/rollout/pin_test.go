@@ -42,6 +42,7 @@ func TestUnpin(t *testing.T) {
 			} {
 				s.edit("two", "")
 				s.waitForValues(map[string]int{"two": 4})
+				s.WaitForQuiet() // The status comes after the children.
 				second := s.waitForServing()
 				s.define("{revision: " + first[:16] + ", " + m.steps + "}")
 				s.waitForValues(map[string]int{"one": 4})

@@ -467,6 +467,7 @@ func TestSpecHeldThoughScriptsWereApproved(t *testing.T) {
 		}
 		return nil
 	})
+	s.WaitForQuiet()
 	serving := s.status()
 	r := s.record()
 	held := []string{"generation 2 of the spec, with revision " + serving.ScriptRevision + " of the scripts, is held: it would delete 10 of 10 children",
