@@ -20,7 +20,8 @@ export function finalize({parent, controller}) {
 }
 `
 
-// verdictScene is a definition with three Things of three children each.
+// verdictScene is a definition with three Things of three children each. A test with it is not parallel: the host of another one would have its
+// definition, too, and the two would write what the other has written.
 func verdictScene(t *testing.T, parent, child, hooks string) (s *scene, spec []string) {
 	t.Helper()
 	s = &scene{Env: env.NewRunning(t)}
@@ -59,7 +60,6 @@ func sentence(stdout string) string {
 
 // TestVerdictOfRollingScripts edits scripts whose children follow one after another: diff and the host say that it goes through.
 func TestVerdictOfRollingScripts(t *testing.T) {
-	t.Parallel()
 	s, _ := verdictScene(t, ", revisionHistory: {scriptChanges: Rolling}", "RollingRecreate", syncHook)
 	edited := strings.ReplaceAll(verdictScript, `"one"`, `"two"`)
 	stdout, stderr, _ := s.diff(s.Cluster.Kubeconfig, edited)
@@ -75,7 +75,6 @@ func TestVerdictOfRollingScripts(t *testing.T) {
 
 // TestVerdictOfDefinition edits the definition alone.
 func TestVerdictOfDefinition(t *testing.T) {
-	t.Parallel()
 	s, spec := verdictScene(t, "", "InPlace", syncHook)
 	document := func(more ...string) string {
 		return "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: CompositeController\nmetadata: {name: " + s.name + "}\nspec:\n" +
@@ -99,7 +98,6 @@ func TestVerdictOfDefinition(t *testing.T) {
 // TestVerdictOfFinalize edits a finalize hook while parents are being deleted: one that lets go of them loses their children to the garbage
 // collector.
 func TestVerdictOfFinalize(t *testing.T) {
-	t.Parallel()
 	s, _ := verdictScene(t, "", "InPlace", syncHook+", "+finalizeHook)
 	edited := strings.Replace(verdictScript, "...sync({parent, controller}), finalized: false", "finalized: true, children: []", 1)
 	stdout, stderr, code := s.diff(s.Cluster.Kubeconfig, edited)
