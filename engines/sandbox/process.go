@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,7 +152,7 @@ var errNotAWorker = errors.New("this process was started as a script worker, and
 
 // launch starts the process with a pipe for each of its standard streams and no other descriptor.
 func (p *process) launch(config Config) (out, stderr *os.File, err error) {
-	if slices.Contains(os.Args[1:], worker.Argument) {
+	if worker.IsStarted() {
 		return nil, nil, errNotAWorker
 	}
 	var ends [3][2]*os.File

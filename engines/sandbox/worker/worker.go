@@ -37,11 +37,14 @@ const (
 // packages are initialized, which is a fifth of the start time.
 func Environment() []string { return []string{"GOGC=" + strconv.Itoa(initialGCPercent)} }
 
+// IsStarted reports whether the process was started as a worker.
+func IsStarted() bool { return len(os.Args) > 1 && os.Args[1] == Argument }
+
 // Main runs a worker and does not return if the process was started as one. Otherwise it returns at
 // once. It must be called first in main, and in TestMain of tests that need workers. The definitions
 // must be those of the host.
 func Main(definitions func() []engines.Definition) {
-	if len(os.Args) < 2 || os.Args[1] != Argument {
+	if !IsStarted() {
 		return
 	}
 	in, out := os.Stdin, os.Stdout
