@@ -43,6 +43,7 @@ func hash32(text string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
+// AppliedAnnotation returns the name of the annotation with the mark of what manager applied last.
 func AppliedAnnotation(manager string) string { return merge.AppliedPrefix + hash32(manager) }
 
 // markOf writes what stands for a configuration.

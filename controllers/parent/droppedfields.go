@@ -11,7 +11,6 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
-	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -23,7 +22,7 @@ const ObservedGenerationField = "observedGeneration"
 // reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
 	sent, _ = jsonvalue.Without(sent, ObservedGenerationField)
-	lost := notices.LostFields(nil, "status", sent, statuses.StatusOf(p.parent), p.source.Custom)
+	lost := notices.LostFields(nil, "status", sent, jsonvalue.ObjectIn(p.parent.Object, "status"), p.source.Custom)
 	if len(lost) == 0 {
 		return
 	}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // editedHook is a kind of hook: what it reads beside parent.spec and children, and what it does.
@@ -78,7 +78,7 @@ func (s *editedScene) answer(request map[string]any) (engines.Response, error) {
 	status, last := map[string]any{"text": text, "shown": int64(len(shown))}, s.last[string(parent.GetUID())]
 	if s.memory && len(shown) > 0 {
 		response.Read = append(response.Read, "parent.status")
-		if last != nil && !cmp.Equal(last, statuses.StatusOf(parent)) {
+		if last != nil && !cmp.Equal(last, jsonvalue.ObjectIn(parent.Object, "status")) {
 			text = oldText
 		}
 	}
@@ -244,9 +244,9 @@ func (s *editedScene) wantLastStatus() {
 	}
 	for i := range all.Items {
 		thing := &all.Items[i]
-		if last := s.last[string(thing.GetUID())]; last != nil && !cmp.Equal(last, statuses.StatusOf(thing)) {
+		if last := s.last[string(thing.GetUID())]; last != nil && !cmp.Equal(last, jsonvalue.ObjectIn(thing.Object, "status")) {
 			s.t.Errorf("after\n%s\n%s has the status %v, and the hook's last was %v",
-				strings.Join(s.trace, "\n"), thing.GetName(), statuses.StatusOf(thing), last)
+				strings.Join(s.trace, "\n"), thing.GetName(), jsonvalue.ObjectIn(thing.Object, "status"), last)
 		}
 	}
 }

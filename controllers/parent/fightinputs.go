@@ -8,7 +8,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
-	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -61,7 +60,7 @@ func (p *pass) hashSpec() uint64 {
 func (p *pass) hashPart(parent *unstructured.Unstructured, part string) uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		if part == loops.ParentStatus {
-			status, _ := jsonvalue.Without(statuses.StatusOf(parent), "observedGeneration")
+			status, _ := jsonvalue.Without(jsonvalue.ObjectIn(parent.Object, "status"), "observedGeneration")
 			writeValue(h, status)
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // DefaultStatusDelay is how long a host leaves a status to later passes: see Environment.StatusDelay.
@@ -27,9 +28,9 @@ func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
 		return false
 	}
 	now := p.env.Clock.Now()
-	left := statuses.Status{Uid: p.parent.GetUID(), Since: now, Status: desired.Status, Origin: desired.StatusOrigin}
+	left := statuses.Status{UID: p.parent.GetUID(), Since: now, Status: desired.Status, Origin: desired.StatusOrigin}
 	if left.Origin == variant.StatusMerged {
-		left.Base = statuses.StatusOf(p.observed.Parent)
+		left.Base = jsonvalue.ObjectIn(p.observed.Parent.Object, "status")
 	}
 	p.statusDue = p.leftStatuses.Leave(p.key, left).Add(p.env.StatusDelay)
 	return now.Before(p.statusDue)
@@ -63,7 +64,7 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 	}
 	status := left.Status
 	if left.Origin == variant.StatusMerged && p.source.Custom {
-		if status, ok = statuses.ThreeWayMerge(left.Base, left.Status, statuses.StatusOf(p.parent)); !ok {
+		if status, ok = statuses.ThreeWayMerge(left.Base, left.Status, jsonvalue.ObjectIn(p.parent.Object, "status")); !ok {
 			p.leftStatuses.Forget(p.key) // Another writer has changed the same: the next answer decides.
 			return err
 		}
@@ -146,7 +147,7 @@ func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflic
 		status := desired.Status
 		same := sameSpec(observed, live)
 		if same && desired.StatusOrigin == variant.StatusMerged && p.source.Custom {
-			status, same = statuses.ThreeWayMerge(statuses.StatusOf(observed), desired.Status, statuses.StatusOf(live))
+			status, same = statuses.ThreeWayMerge(jsonvalue.ObjectIn(observed.Object, "status"), desired.Status, jsonvalue.ObjectIn(live.Object, "status"))
 		}
 		if !same {
 			return nil, conflict

@@ -16,7 +16,7 @@ import (
 // Approval is an annotation that approves a revision.
 type Approval struct {
 	scripts.Approval
-	// On names the object that has it. source is that object if it is a ConfigMap.
+	// On names the object that has it. Source is that object if it is a ConfigMap.
 	On     string
 	Source scripts.Object
 	// Counts is set unless spec.scriptRollout.approvals leaves it out.
@@ -50,6 +50,7 @@ func SetApproval(before, next *v1alpha1.ScriptRolloutStatus, all []Approval) {
 	}
 }
 
+// SetWriter completes an approval by its field manager, and by when that wrote last, which may be zero.
 func SetWriter(a *v1alpha1.ScriptApproval, manager string, at time.Time) {
 	if a.Manager = manager; manager != "" && !at.IsZero() {
 		a.WrittenAt = &metav1.Time{Time: at}

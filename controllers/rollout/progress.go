@@ -240,6 +240,7 @@ func WaitingText(result Result) string {
 	return text
 }
 
+// WithoutCounts returns a state without its counters of parents.
 func WithoutCounts(state State) State {
 	state.Parents, state.UpdatedParents = nil, nil
 	return state

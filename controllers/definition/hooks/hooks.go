@@ -185,6 +185,7 @@ func (h *Hooks) Loaded() bool {
 	return scripts && assigned && h.CredentialsReady() && h.WebhookPreview.isPassed()
 }
 
+// Close stops loading the scripts, and previewing the webhooks.
 func (h *Hooks) Close() {
 	h.WebhookPreview.close()
 	for _, bound := range h.credentials {

@@ -14,6 +14,7 @@ var Kinds = map[string]string{
 	v1alpha1.MapControllerKind:       "mapcontrollers",
 }
 
+// KeyOf returns the key of a definition of a kind.
 func KeyOf(kind string, object *unstructured.Unstructured) controller.Key {
 	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(kind), Name: object.GetName()}
 }

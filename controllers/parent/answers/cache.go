@@ -81,6 +81,7 @@ func (s Cached) isAnswerTo(call variant.Call, revision string, now time.Time) bo
 	return true
 }
 
+// NewCache returns an empty cache of a definition, which keeps answers among those of all definitions.
 func NewCache(answers *lru.Cache, definition string) *Cache {
 	return &Cache{Seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: answers, definition: definition}
 }

@@ -53,6 +53,7 @@ func overheadOf(body any) int {
 	return total
 }
 
+// NewHeld returns what holds the answers to calls, up to limit bytes.
 func NewHeld(calls []variant.Call, limit int) *Held {
 	return &Held{calls: calls, limit: limit, answers: make([]Answer, len(calls)), end: len(calls)}
 }

@@ -13,6 +13,7 @@ type Map[K comparable, V any] struct {
 	young, old map[K]V
 }
 
+// New returns an empty Map whose generations last for a period.
 func New[K comparable, V any](period time.Duration, now time.Time) *Map[K, V] {
 	return &Map[K, V]{period: period, since: now, young: map[K]V{}}
 }

@@ -40,6 +40,7 @@ func CauseOf(err error) Cause {
 	return why
 }
 
+// CauseOfWait returns what a hook says that it waits for.
 func CauseOfWait(wait variant.Wait) Cause {
 	return Cause{Reason: wait.Reason, Message: ShortLine(wait.String())}
 }

@@ -120,6 +120,7 @@ var (
 	deletion = fielddiff.Mark{From: 1}
 )
 
+// NewDetector returns a Detector that has seen no writes.
 func NewDetector(clock clock.PassiveClock) *Detector {
 	return &Detector{
 		clock: clock, seed: maphash.MakeSeed(), histories: expiring.New[uint64, *rewriteHistory](FightWindow, clock.Now()),

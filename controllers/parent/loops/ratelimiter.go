@@ -20,6 +20,7 @@ type RateLimiter[K comparable] struct {
 	full *expiring.Map[K, time.Time]
 }
 
+// NewRateLimiter returns a limiter that lets burst events of a key through at once, and then one for each interval.
 func NewRateLimiter[K comparable](clock clock.PassiveClock, burst int, interval time.Duration) *RateLimiter[K] {
 	full := expiring.New[K, time.Time](time.Duration(burst+1)*interval, clock.Now())
 	return &RateLimiter[K]{clock: clock, burst: burst, interval: interval, full: full}

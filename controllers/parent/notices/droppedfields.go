@@ -16,6 +16,7 @@ type DroppedFields struct {
 	reported map[string]bool
 }
 
+// NewDroppedFields returns an empty record.
 func NewDroppedFields() *DroppedFields { return &DroppedFields{reported: map[string]bool{}} }
 
 // maxDroppedFields limits the number of reports, as a hook may invent field names without end.

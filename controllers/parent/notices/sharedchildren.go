@@ -16,6 +16,7 @@ type SharedChildren struct {
 // SharedChild is a child of a parent of two definitions.
 type SharedChild struct{ Parent, Child *unstructured.Unstructured }
 
+// NewSharedChildren returns an empty record.
 func NewSharedChildren() *SharedChildren {
 	return &SharedChildren{byOther: map[string]SharedChild{}}
 }

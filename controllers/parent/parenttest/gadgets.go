@@ -7,6 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
+// Gadget returns an object of the kind of Gadgets with labels.
 func Gadget(namespace string, set map[string]string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(Gadgets.Kind)
@@ -16,6 +17,7 @@ func Gadget(namespace string, set map[string]string) *unstructured.Unstructured 
 	return o
 }
 
+// Gadgets is a resource of namespaced custom resources.
 var Gadgets = discovery.Resource{
 	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"},
 	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Namespaced: true,

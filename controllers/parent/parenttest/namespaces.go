@@ -5,10 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// Namespace returns a Namespace, which may be being deleted.
 func Namespace(name string, deleting bool) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	o.SetName(name)
-	o.SetUID("u-" + "1")
+	o.SetUID("u-1")
 	o.SetResourceVersion("1")
 	if deleting {
 		now := metav1.Now()

@@ -24,10 +24,12 @@ func Object(name string, with ...func(map[string]any)) *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}}
 }
 
+// Labelled sets the label app in metadata.
 func Labelled(value string) func(map[string]any) {
 	return func(m map[string]any) { m["labels"] = map[string]any{"app": value} }
 }
 
+// OwnedBy sets a controller owner in metadata.
 func OwnedBy(uid string) func(map[string]any) {
 	return func(m map[string]any) {
 		m["ownerReferences"] = []any{map[string]any{
@@ -36,8 +38,10 @@ func OwnedBy(uid string) func(map[string]any) {
 	}
 }
 
+// Deleting sets the time of deletion in metadata.
 func Deleting(m map[string]any) { m["deletionTimestamp"] = "2026-01-02T03:04:05Z" }
 
+// Names returns the names of objects.
 func Names(objects []*unstructured.Unstructured) []string {
 	var result []string
 	for _, o := range objects {
@@ -54,16 +58,20 @@ func ParentOf(uid string, created int64) *unstructured.Unstructured {
 	return parent
 }
 
+// AtVersion sets the resource version in metadata.
 func AtVersion(v string) func(map[string]any) {
 	return func(m map[string]any) { m["resourceVersion"] = v }
 }
 
+// WithUID sets the UID in metadata.
 func WithUID(uid string) func(map[string]any) {
 	return func(m map[string]any) { m["uid"] = uid }
 }
 
+// ThingKind is the kind of parents.
 var ThingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
+// ThingResource returns the resource of Things.
 func ThingResource(custom, hasStatus bool) discovery.Resource {
 	return discovery.Resource{
 		GroupVersionResource: ThingKind.GroupVersion().WithResource("things"), Kind: ThingKind, HasStatus: hasStatus, Custom: custom,
@@ -82,6 +90,7 @@ func ThingWith(t *testing.T, status string) *unstructured.Unstructured {
 	return object
 }
 
+// StatusIn returns a status from YAML.
 func StatusIn(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var status map[string]any
@@ -91,6 +100,7 @@ func StatusIn(t *testing.T, text string) map[string]any {
 	return status
 }
 
+// ThingKey returns the key of a Thing.
 func ThingKey(name string) controller.Key {
 	return controller.Key{Kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Thing"}, Namespace: "x", Name: name}
 }

@@ -96,6 +96,7 @@ func (r *Index) enqueueAll(keys map[controller.Key]bool) {
 	}
 }
 
+// LabelsOf returns the labels of an object, which may be nil.
 func LabelsOf(object *unstructured.Unstructured) labels.Set {
 	if object == nil {
 		return nil

@@ -71,6 +71,7 @@ type Request struct {
 	Expires  time.Time // zero means never
 }
 
+// NewIndex returns an Index that reads related objects from the caches of a pool.
 func NewIndex(pool *informer.Pool) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Index{

@@ -19,20 +19,21 @@ type Left struct {
 
 // Status is the status that the last pass wanted. It is written only if the next one fails before it has another.
 type Status struct {
-	Uid   types.UID
+	UID   types.UID
 	Since time.Time // when the status was first left
 	// Status and origin are those of variant.Desired, and base is the observed status if the former is made of it.
 	Status, Base map[string]any
 	Origin       variant.StatusOrigin
 }
 
+// NewLeft returns an empty record.
 func NewLeft() *Left { return &Left{byParent: map[controller.Key]Status{}} }
 
 // Leave records a status. It returns since when the parent's status was left, which is now unless an earlier pass has.
 func (l *Left) Leave(key controller.Key, status Status) (since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if before, ok := l.byParent[key]; ok && before.Uid == status.Uid {
+	if before, ok := l.byParent[key]; ok && before.UID == status.UID {
 		status.Since = before.Since
 	}
 	l.byParent[key] = status
@@ -44,9 +45,10 @@ func (l *Left) Of(key controller.Key, uid types.UID) (Status, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	status, ok := l.byParent[key]
-	return status, ok && status.Uid == uid
+	return status, ok && status.UID == uid
 }
 
+// Forget drops what is recorded of a parent.
 func (l *Left) Forget(key controller.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -85,7 +85,7 @@ func (s *Writer) Write(
 	sent := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	sent.Object["status"] = desired
 	if !resource.Custom {
-		sent.Object["status"] = mergePatch(StatusOf(object), desired)
+		sent.Object["status"] = mergePatch(jsonvalue.ObjectIn(object.Object, "status"), desired)
 	}
 	changes := s.schemas.Changes(resource.Kind) // Before the write: the schema may change meanwhile.
 	updated, err := s.send(context.WithoutCancel(ctx), resource, sent)
@@ -125,16 +125,12 @@ func (s *Writer) Stored(resource discovery.Resource, object *unstructured.Unstru
 // ComparedStatus returns the part of an object's status that is compared with the desired one.
 func ComparedStatus(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
 	if resource.Custom {
-		return StatusOf(object)
+		return jsonvalue.ObjectIn(object.Object, "status")
 	}
-	return selectFields(StatusOf(object), desired)
+	return selectFields(jsonvalue.ObjectIn(object.Object, "status"), desired)
 }
 
-func StatusOf(object *unstructured.Unstructured) map[string]any {
-	status, _ := object.Object["status"].(map[string]any)
-	return status
-}
-
+// SameStatus reports whether two statuses are equal. No status is another one than an empty status.
 func SameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && jsonvalue.Equal(a, b) }
 
 // mergePatch returns a copy of target with a merge patch applied.

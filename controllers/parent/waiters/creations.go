@@ -14,6 +14,7 @@ type Creations struct {
 	parents Sets[apply.Key]
 }
 
+// NewCreations returns an empty record.
 func NewCreations() *Creations { return &Creations{parents: Sets[apply.Key]{}} }
 
 // Add notes that parent waits for the object of that key.

@@ -23,6 +23,7 @@ type Namespaces struct {
 	cache   *informer.Handle // nil while no parent waits
 }
 
+// NewNamespaces returns an empty record, which watches namespaces by a pool while a parent waits for one.
 func NewNamespaces(pool *informer.Pool) *Namespaces {
 	return &Namespaces{pool: pool, parents: Sets[string]{}, byKey: map[controller.Key]map[string]bool{}}
 }

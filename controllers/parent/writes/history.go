@@ -46,6 +46,7 @@ type fieldConflict struct {
 	until   time.Time
 }
 
+// NewHistory returns an empty history.
 func NewHistory(clock clock.PassiveClock) *History {
 	return &History{
 		Comparisons: apply.NewMemory(), clock: clock,

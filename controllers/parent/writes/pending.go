@@ -61,6 +61,7 @@ type write struct {
 	at      time.Time
 }
 
+// NewPending returns a Pending without writes.
 func NewPending(clock clock.Clock) *Pending {
 	done := make(chan struct{})
 	return &Pending{

@@ -40,6 +40,7 @@ func ObjectIn(object map[string]any, field string) map[string]any {
 	return in
 }
 
+// AsObject returns a value that is an object, or nil.
 func AsObject(item any) map[string]any {
 	object, _ := item.(map[string]any)
 	return object
@@ -53,6 +54,7 @@ func At(list []any, i int) any {
 	return list[i]
 }
 
+// Contains reports whether a list has an equal value.
 func Contains(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(other any) bool { return Equal(v, other) })
 }
@@ -85,6 +87,7 @@ func WithoutNulls(v any) (out any, differs bool) {
 	return v, false
 }
 
+// FieldsWithoutNulls returns an object without the nulls in its fields, and whether that differs from it.
 func FieldsWithoutNulls(object map[string]any) (out map[string]any, differs bool) {
 	out = object
 	for name, field := range object {

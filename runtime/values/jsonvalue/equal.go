@@ -47,6 +47,7 @@ func compareObjects(a, b map[string]any, leaves func(a, b any) bool) bool {
 	return surplus == 0
 }
 
+// EqualLists reports whether two lists are equal by EqualFunc.
 func EqualLists(a, b []any, leaves func(a, b any) bool) bool {
 	if len(a) != len(b) {
 		return false

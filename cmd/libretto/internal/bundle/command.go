@@ -22,6 +22,7 @@ type bundleOptions struct {
 	withTests  bool
 }
 
+// Command returns libretto bundle.
 func Command(w cli.Process) *cobra.Command {
 	o := &bundleOptions{output: "yaml"}
 	c := &cobra.Command{

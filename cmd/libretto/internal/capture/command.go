@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
+// Command returns libretto capture.
 func Command(w cli.Process) *cobra.Command {
 	o := livecluster.NewParentFlags()
 	c := &cobra.Command{

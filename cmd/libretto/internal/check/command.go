@@ -20,6 +20,7 @@ type checkOptions struct {
 	strict    bool
 }
 
+// Command returns libretto check.
 func Command(w cli.Process) *cobra.Command {
 	o := &checkOptions{}
 	c := &cobra.Command{

@@ -12,10 +12,12 @@ import (
 // HostFlags are what commands have to know of the host that they stand in for.
 type HostFlags struct{ Namespace, applyStrategy string }
 
+// NewHostFlags returns the flags with the defaults of the host.
 func NewHostFlags() HostFlags {
 	return HostFlags{Namespace: "libretto", applyStrategy: DefaultApplyStrategy}
 }
 
+// AddTo adds the flags to a command.
 func (o *HostFlags) AddTo(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.Namespace, "host-namespace", o.Namespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
@@ -32,6 +34,7 @@ func (o *HostFlags) Host() (stage.Host, error) {
 // ApplyStrategies are metacontroller's words.
 var ApplyStrategies = []string{DefaultApplyStrategy, "server-side-apply"}
 
+// DefaultApplyStrategy is how children are written if neither the host nor the definition says.
 const DefaultApplyStrategy = "dynamic-apply"
 
 // StrategyOf returns a strategy, which may be metacontroller's word or the API's.

@@ -30,11 +30,12 @@ type ClusterFlags struct {
 	// context, asUser and asGroups are those of commands that read a cluster as kubectl does. serve has none.
 	context, asUser string
 	asGroups        []string
-	Qps             float32
+	QPS             float32
 	Burst           int
 }
 
-func DefaultClusterFlags() ClusterFlags { return ClusterFlags{Qps: 200, Burst: 400} }
+// DefaultClusterFlags returns the flags with the limits of a command.
+func DefaultClusterFlags() ClusterFlags { return ClusterFlags{QPS: 200, Burst: 400} }
 
 // AddTo adds the flags of commands that read a cluster as kubectl does.
 func (c *ClusterFlags) AddTo(f *pflag.FlagSet) {
@@ -51,7 +52,7 @@ func (c *ClusterFlags) AddKubeconfig(f *pflag.FlagSet) {
 
 // AddLimits adds the flags of commands that send many requests.
 func (c *ClusterFlags) AddLimits(f *pflag.FlagSet) {
-	f.Float32Var(&c.Qps, "kube-api-qps", c.Qps, "requests a second to the API server, on average; negative means no limit")
+	f.Float32Var(&c.QPS, "kube-api-qps", c.QPS, "requests a second to the API server, on average; negative means no limit")
 	f.IntVar(&c.Burst, "kube-api-burst", c.Burst, "requests to the API server at once")
 }
 
@@ -61,7 +62,7 @@ func (c *ClusterFlags) Config(w Process) (*rest.Config, configSource, error) {
 	if err != nil {
 		return nil, from, err
 	}
-	config.QPS, config.Burst, config.UserAgent = c.Qps, c.Burst, w.UserAgent()
+	config.QPS, config.Burst, config.UserAgent = c.QPS, c.Burst, w.UserAgent()
 	if c.asUser != "" || len(c.asGroups) > 0 { // Otherwise the kubeconfig may say whom to impersonate.
 		config.Impersonate = rest.ImpersonationConfig{UserName: c.asUser, Groups: c.asGroups}
 	}

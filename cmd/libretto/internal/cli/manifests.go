@@ -21,6 +21,7 @@ type ManifestFlags struct {
 	ScriptsDir string
 }
 
+// AddTo adds the flags of commands that read definitions from files.
 func (m *ManifestFlags) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVarP(&m.filenames, "filename", "f", nil, "file or directory with definitions, CustomResourceDefinitions and ConfigMaps, "+
 		"or - for standard input; may be repeated. A directory with a kustomization.yaml is built")

@@ -33,6 +33,7 @@ func (w Process) IsColoured() bool {
 	return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && IsTerminal(w.Stdout)
 }
 
+// IsTerminal reports whether a writer is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -36,6 +36,7 @@ type diffOptions struct {
 	host         cli.HostFlags
 }
 
+// Command returns libretto diff.
 func Command(w cli.Process) *cobra.Command {
 	o := &diffOptions{cluster: cli.DefaultClusterFlags(), output: "text", timeout: 10 * time.Minute, host: cli.NewHostFlags()}
 	c := &cobra.Command{

@@ -22,6 +22,7 @@ type explainOptions struct {
 	all    bool
 }
 
+// Command returns libretto explain.
 func Command(w cli.Process) *cobra.Command {
 	o := &explainOptions{ParentFlags: livecluster.NewParentFlags(), output: "text"}
 	c := &cobra.Command{

@@ -17,6 +17,7 @@ type historyOptions struct {
 	output string
 }
 
+// Command returns libretto history.
 func Command(w cli.Process) *cobra.Command {
 	o := &historyOptions{Flags: livedefinition.NewFlags(), output: "text"}
 	c := &cobra.Command{

@@ -61,10 +61,12 @@ type ParentFlags struct {
 	host      cli.HostFlags
 }
 
+// NewParentFlags returns the flags with their defaults.
 func NewParentFlags() ParentFlags {
 	return ParentFlags{cluster: cli.DefaultClusterFlags(), Timeout: time.Minute, host: cli.NewHostFlags()}
 }
 
+// AddTo adds the flags to a command about one parent.
 func (o *ParentFlags) AddTo(c *cobra.Command) {
 	f := c.Flags()
 	o.host.AddTo(c)

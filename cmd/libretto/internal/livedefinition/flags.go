@@ -28,10 +28,12 @@ type Flags struct {
 	HostNamespace string
 }
 
+// NewFlags returns the flags with their defaults.
 func NewFlags() Flags {
 	return Flags{Cluster: cli.DefaultClusterFlags(), Timeout: time.Minute, HostNamespace: "libretto"}
 }
 
+// AddTo adds the flags of commands about one definition.
 func (o *Flags) AddTo(f *pflag.FlagSet) {
 	o.Cluster.AddTo(f)
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long it may take in all, by the clock; 0 means no limit")
@@ -123,10 +125,12 @@ type WriteFlags struct {
 	dryRun string
 }
 
+// NewWriteFlags returns the flags with their defaults.
 func NewWriteFlags() *WriteFlags {
 	return &WriteFlags{Flags: NewFlags(), dryRun: string(DryRunNone)}
 }
 
+// AddTo adds the flags to a command that writes a definition.
 func (o *WriteFlags) AddTo(c *cobra.Command) {
 	o.Flags.AddTo(c.Flags())
 	c.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun,

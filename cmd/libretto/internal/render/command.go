@@ -48,6 +48,7 @@ type renderOptions struct {
 	host         cli.HostFlags
 }
 
+// Command returns libretto render.
 func Command(w cli.Process) *cobra.Command {
 	o := &renderOptions{output: "yaml", steps: 1, ready: "all", timeout: time.Minute, host: cli.NewHostFlags()}
 	c := &cobra.Command{

@@ -20,6 +20,7 @@ type revisionOptions struct {
 	output    string
 }
 
+// Command returns libretto revision.
 func Command(w cli.Process) *cobra.Command {
 	o := &revisionOptions{output: "text"}
 	c := &cobra.Command{

@@ -28,6 +28,7 @@ type rollbackOptions struct {
 	yes      bool
 }
 
+// Command returns libretto rollback.
 func Command(w cli.Process) *cobra.Command {
 	o := &rollbackOptions{WriteFlags: livedefinition.NewWriteFlags(), host: cli.NewHostFlags()}
 	o.Timeout = 10 * time.Minute

@@ -9,6 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
+// Command returns libretto rollout.
 func Command(w cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollout",

@@ -25,6 +25,7 @@ type initOptions struct {
 	force     bool
 }
 
+// Command returns libretto init.
 func Command(w cli.Process) *cobra.Command {
 	o := &initOptions{Options: Options{Language: "ts"}}
 	c := &cobra.Command{

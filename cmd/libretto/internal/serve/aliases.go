@@ -13,7 +13,7 @@ func (o *options) addAliases(f *pflag.FlagSet) {
 	f.DurationVar(&o.resyncPeriod, "cache-flush-interval", o.resyncPeriod, "")
 	f.StringVar(&o.listen.metrics, "metrics-address", o.listen.metrics, "")
 	f.StringVar(&o.listen.profiling, "pprof-address", o.listen.profiling, "")
-	f.Float32Var(&o.cluster.Qps, "client-go-qps", o.cluster.Qps, "")
+	f.Float32Var(&o.cluster.QPS, "client-go-qps", o.cluster.QPS, "")
 	f.IntVar(&o.cluster.Burst, "client-go-burst", o.cluster.Burst, "")
 	f.BoolVar(&o.election.on, "leader-election", o.election.on, "")
 	f.StringVar(&o.election.name, "leader-election-id", o.election.name, "")

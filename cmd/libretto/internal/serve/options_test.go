@@ -29,7 +29,7 @@ func TestAliases(t *testing.T) {
 		want         func(*options)
 	}{
 		"manifest":   {"flags of metacontroller's own manifest", "--zap-log-level=4 --discovery-interval=20s", func(o *options) { o.log.verbosity, o.discoveryInterval = 1, 20*time.Second }},
-		"client":     {"limits of the client", "--client-go-qps=5 --client-go-burst=10", func(o *options) { o.cluster.Qps, o.cluster.Burst = 5, 10 }},
+		"client":     {"limits of the client", "--client-go-qps=5 --client-go-burst=10", func(o *options) { o.cluster.QPS, o.cluster.Burst = 5, 10 }},
 		"addresses":  {"listen addresses", "--metrics-address=0 --pprof-address=:6060", func(o *options) { o.listen.metrics, o.listen.profiling = "0", ":6060" }},
 		"lease":      {"leader election", "--leader-election --leader-election-id=x --leader-election-namespace=y --leader-election-resource-lock=leases", func(o *options) { o.election.on, o.election.name, o.election.namespace = true, "x", "y" }},
 		"resync":     {"how often all parents are synced", "--cache-flush-interval=10m", func(o *options) { o.resyncPeriod = 10 * time.Minute }},

@@ -36,6 +36,7 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
+// Command returns libretto serve.
 func Command(w cli.Process) *cobra.Command {
 	o := defaultOptions()
 	c := &cobra.Command{

@@ -46,6 +46,7 @@ type testOptions struct {
 	exploring   exploreOptions
 }
 
+// Command returns libretto test.
 func Command(w cli.Process) *cobra.Command {
 	o := &testOptions{parallel: runtime.GOMAXPROCS(0), shuffle: "off", output: "text", timeout: 30 * time.Second, failOnEmpty: true}
 	c := &cobra.Command{

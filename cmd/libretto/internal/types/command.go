@@ -28,6 +28,7 @@ type Flags struct {
 	schemas         string
 }
 
+// Command returns libretto types.
 func Command(w cli.Process) *cobra.Command {
 	o := &Flags{Directory: "."}
 	c := &cobra.Command{
