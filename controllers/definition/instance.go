@@ -74,10 +74,10 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Former) (
 	if err != nil {
 		return nil, err
 	}
-	before.EditID = s.editIDs(guard)
 	inUse := revisionsInUse{s, &self}
 	h, err := r.hooks.Open(p, hooks.Options{
-		Former: before, Preview: r.previewFor(s, &self, before), Retained: inUse.ids, RetainedKnown: inUse.known, Changed: changed,
+		Former: before, Preview: r.previewFor(s, &self, before), EditID: s.editIDs(guard),
+		Retained: inUse.ids, RetainedKnown: inUse.known, Changed: changed,
 	})
 	if err != nil {
 		return nil, err

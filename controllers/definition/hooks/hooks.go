@@ -70,6 +70,8 @@ type Options struct {
 	Former Former
 	// Preview may be nil: then each revision that loads takes over.
 	Preview scripts.PreviewFunc
+	// EditID returns what an approval names that lets a revision of the plan's scripts take over.
+	EditID func(scripts.RevisionID) scripts.RevisionID
 	// Retained returns the revisions that are in use besides the one that serves, and RetainedKnown reports whether these are all.
 	Retained      func() []scripts.RevisionID
 	RetainedKnown func() bool
@@ -90,7 +92,7 @@ func (c Config) Open(p *plan.Plan, o Options) (*Hooks, error) {
 	}
 	before := o.Former
 	spec.Serving, spec.Stable, spec.HeldBefore = before.Served, before.Stable, before.Held
-	spec.Preview, spec.EditID = o.Preview, before.EditID
+	spec.Preview, spec.EditID = o.Preview, o.EditID
 	spec.Archive, spec.Retained, spec.RetainedKnown = p.Archive(c.Namespace), o.Retained, o.RetainedKnown
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = SettleTime, before.AwaitEdit
@@ -208,8 +210,6 @@ type Former struct {
 	InSteps bool
 	// AwaitEdit is set if an earlier spec runs, and the scripts may be about to be edited as well.
 	AwaitEdit bool
-	// EditID returns what an approval names that lets a revision of the plan's scripts take over.
-	EditID func(scripts.RevisionID) scripts.RevisionID
 }
 
 // SettleTime is the time within which a definition and its scripts settle that are applied one after another, in either order: kubectl
