@@ -197,7 +197,7 @@ func (w *wing) violations(n node, pattern string) []string {
 	allowed := append(patterns(w.imports), wings[0].packages...)
 	inTests := slices.Concat(allowed, patterns(w.inTests), []string{"test/..."})
 	for _, imported := range n.imports {
-		if !matchesAny(allowed, imported) && !ownSubtree(pattern, n.path, imported) || wings[0].name == w.name && !matchesAny(w.packages, imported) {
+		if !matchesAny(allowed, imported) && !ownSubtree(pattern, n.path, imported) {
 			add(n.path, imported, "does not allow")
 		}
 	}
