@@ -180,11 +180,8 @@ func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.Revis
 	if state.Held == "" {
 		return ""
 	}
-	serves := "nothing serves"
-	switch {
-	case serving != "":
-		serves = "revision " + serving.Short() + " goes on serving"
-	case s.running != nil: // Its hooks are webhooks.
+	serves := rollout.GoesOn(serving)
+	if serving == "" && s.running != nil { // Its hooks are webhooks.
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.Generation)
 	}
 	generation := int64(0)
@@ -216,7 +213,7 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 	default:
 		c.Message = "no edit of the scripts is held: revision " + v.newest.state.Loaded.Short() + " serves"
 	}
-	c.Status, c.Reason = metav1.ConditionTrue, "Serving"
+	c.Status, c.Reason = metav1.ConditionTrue, rollout.ReasonServing
 	return c, true
 }
 

@@ -17,25 +17,25 @@ import (
 type Progress struct {
 	// Managed is set if a rollout decides what serves. Otherwise all else is zero.
 	Managed bool
-	// Next is to be stored, and changed is set if more than counters differ from what is.
+	// Next is to be stored, and Changed is set if more than counters differ from what is.
 	Next    State
 	Changed bool
 	After   time.Duration
 	// Waiting is the parent that the rollout waits for, since when and until when, or empty.
 	Waiting string
-	// Problem is why a revision that is needed can't be had, or empty. pinned is set if the spec names what serves, and sources is what the
+	// Problem is why a revision that is needed can't be had, or empty. Pinned is set if the spec names what serves, and Sources is what the
 	// sources hold meanwhile.
 	Problem string
 	Pinned  bool
 	Sources string
 	// PinHeld is why the pinned revision does not serve, or nil.
 	PinHeld *Exceeded
-	// Target is the newest revision that loads and is not held by its preview, or empty. edit is set if that is an edit of the definition.
+	// Target is the newest revision that loads and is not held by its preview, or empty. Edit is set if that is an edit of the definition.
 	Target string
 	Edit   *v1alpha1.GuardedEdit
 	// Unarchived is why the newest revision waits for the archive, once that could not be written, or empty.
 	Unarchived string
-	// Analyzed is set if the step waits for its analysis alone, and lost is which of its parents have fewer children than before, or empty.
+	// Analyzed is set if the step waits for its analysis alone, and Lost is which of its parents have fewer children than before, or empty.
 	Analyzed bool
 	Lost     string
 	// Serving is the stable revision, or the one that takes over with this state if no rollout decides that any more.

@@ -38,8 +38,8 @@ func (h *Hooks) ProgramsFor(object *unstructured.Unstructured) parent.Programs {
 	return h.programs()
 }
 
-// isUnfit reports whether a revision can't serve the definition, as it has scripts for other hooks.
-func (h *Hooks) isUnfit(id string) bool {
+// isForOtherHooks reports whether a revision can't serve the definition, as it has scripts for other hooks.
+func (h *Hooks) isForOtherHooks(id string) bool {
 	if id == "" {
 		return false
 	}
@@ -127,7 +127,7 @@ func (h *Hooks) ServingRevision() *scripts.Revision {
 // others than before, or nil if none does, or all do.
 func (h *Hooks) Assign(of rollout.Assignment, managed bool) (moves func(*unstructured.Unstructured) bool) {
 	before := h.assigned.Load()
-	h.Unassigned = managed && (of.Stable == "" || h.isUnfit(of.Stable))
+	h.Unassigned = managed && (of.Stable == "" || h.isForOtherHooks(of.Stable))
 	if !managed || h.Unassigned {
 		h.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -198,7 +199,7 @@ func (d *Definition) phase() (phase, why string) {
 	if r.Phase != v1alpha1.ScriptsComplete && r.Phase != v1alpha1.ScriptsPaused { // Then it is about an edit that was taken back before.
 		why = r.Message
 	}
-	if why == "" && progressing != nil && progressing.Reason != "Serving" {
+	if why == "" && progressing != nil && progressing.Reason != rollout.ReasonServing {
 		why = progressing.Message
 	}
 	generation, pin := d.Object.GetGeneration(), d.Spec.ScriptRollout.Revision
