@@ -43,7 +43,8 @@ type mistake struct {
 }
 
 func (m mistake) warning() plan.Warning {
-	return plan.Warning{Reason: reasonApprovalInvalid, Message: fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.On, m.why)}
+	message := fmt.Sprintf("annotation %s of %s %s", v1alpha1.ApprovedRevisionAnnotation, m.On, m.why)
+	return plan.Warning{Reason: reasonApprovalInvalid, Message: message}
 }
 
 func warningsOf(mistakes []mistake) (all []plan.Warning) {

@@ -20,8 +20,8 @@ func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured)
 	return rollout.IsManaged(s.rollout, stored) && (i.hooks.Tree != nil || s.rollsSpecs(stored))
 }
 
-// setRollout notes how the newest spec rolls out edits of scripts, and its limits, also if the rest of it is refused: a pause or a pin in an
-// emergency must act.
+// setRollout notes how the newest spec rolls out edits of scripts, and its limits, also if the rest of it is refused: a pause or a pin in
+// an emergency must act.
 func (s *runtimeState) setRollout(object *unstructured.Unstructured, now time.Time) {
 	set, err := plan.ScriptRollout(object)
 	s.limits.edits.Store(ptr.Deref(set, v1alpha1.ScriptRollout{}).Preview)

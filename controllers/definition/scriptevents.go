@@ -71,7 +71,8 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 	case now.held != "" && now.held != before.held && v.hold.guard != "":
 		log.Error(nil, "children are not deleted", "serves", now.revision.Short(), "reason", now.held)
 	case now.held != "" && now.held != before.held:
-		log.Error(nil, "scripts are held because of what they would do", "revision", v.newest.state.Desired.Short(), "serves", now.revision.Short(),
+		log.Error(nil, "scripts are held because of what they would do", "revision", v.newest.state.Desired.Short(),
+			"serves", now.revision.Short(),
 			"reason", v.newest.state.Held)
 	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
 		values := []any{"revision", now.revision.Short()}

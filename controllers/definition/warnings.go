@@ -83,7 +83,8 @@ func unfinalized(held []controller.Key) []plan.Warning {
 	if n := len(held) - plan.MaxNamed; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return []plan.Warning{{Reason: variant.ReasonNotFinalized, Message: "the finalize hook has answered without finalized for more than a minute, and holds " + strings.Join(names, ", ") + more}}
+	return []plan.Warning{{Reason: variant.ReasonNotFinalized, Message: "the finalize hook has answered without finalized " +
+		"for more than a minute, and holds " + strings.Join(names, ", ") + more}}
 }
 
 // selectsNone reports whether there are no parents since an edit of the selector, which there were before.

@@ -24,7 +24,9 @@ func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructure
 	case errors.Is(err, controller.ErrLater) && (failure.IsBusy(err) || !r.states.isPostponed(key, parent.GetUID())):
 	case err != nil:
 		identity := failure.IdentityOf(failure.CauseOf(err).Place, err.Error())
-		r.warn(key, parent, notices.Problem{Reason: variant.ReasonSyncError, Message: "Sync error: " + err.Error(), Identity: identity, Failure: true})
+		r.warn(key, parent, notices.Problem{
+			Reason: variant.ReasonSyncError, Message: "Sync error: " + err.Error(), Identity: identity, Failure: true,
+		})
 	default:
 		r.reportSynced(parent, r.problems.NoteSynced(key, parent.GetUID()))
 	}

@@ -27,7 +27,8 @@ func (p *pass) fightInputs(s loops.Subject) loops.Inputs {
 func (p *pass) commonInputs() loops.Inputs {
 	if p.hashed.common == nil {
 		p.hashed.common = &loops.Inputs{
-			loops.SpecInput: p.hashSpec(), loops.MetadataInput: p.hashPart(p.observed.Parent, loops.ParentMetadata), loops.RelatedInput: p.hashRelated(),
+			loops.SpecInput: p.hashSpec(), loops.MetadataInput: p.hashPart(p.observed.Parent, loops.ParentMetadata),
+			loops.RelatedInput: p.hashRelated(),
 		}
 	}
 	return *p.hashed.common

@@ -167,7 +167,9 @@ func (p *pass) notePart(part string, before *unstructured.Unstructured) {
 	diffs := func() []fielddiff.Diff { return fielddiff.Describe(nil, from, to) }
 	if loop := p.detectRewrite(s, fielddiff.Marks(from, to), diffs); loop != nil {
 		loop.Path = strings.TrimPrefix(loop.Path, "parent.")
-		object := map[string]string{loops.ParentStatus: "the status of ", loops.ParentMetadata: "what is set in the labels and annotations of "}[part]
+		object := map[string]string{
+			loops.ParentStatus: "the status of ", loops.ParentMetadata: "what is set in the labels and annotations of ",
+		}[part]
 		p.reportLoop(loop, object+s.Child.String(), nil)
 	}
 }

@@ -224,7 +224,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		hookEvents: notices.NewHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     statuses.NewWriter(env.Client, env.Schemas, env.Clock), droppedFields: notices.NewDroppedFields(),
 		leftStatuses: statuses.NewLeft(), problems: notices.NewProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
-		sharedChildren: notices.NewSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(), previewCaches: newPreviewCaches(env.Pool, env.Clock),
+		sharedChildren: notices.NewSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(),
+		previewCaches: newPreviewCaches(env.Pool, env.Clock),
 	}}
 	r.pendingWrites.Completed = r.history.Note
 	r.openCaches()

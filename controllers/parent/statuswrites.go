@@ -87,7 +87,8 @@ func (p *pass) hasStatus(desired variant.Desired) bool {
 
 // leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
 func (p *pass) leaveSharedStatus(desired *variant.Desired) {
-	if desired.StatusOrigin == variant.StatusImplied && len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
+	if desired.StatusOrigin == variant.StatusImplied &&
+		len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
 		desired.Status = nil
 	}
 }
@@ -147,7 +148,8 @@ func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflic
 		status := desired.Status
 		same := sameSpec(observed, live)
 		if same && desired.StatusOrigin == variant.StatusMerged && p.source.Custom {
-			status, same = statuses.ThreeWayMerge(jsonvalue.ObjectIn(observed.Object, "status"), desired.Status, jsonvalue.ObjectIn(live.Object, "status"))
+			base, theirs := jsonvalue.ObjectIn(observed.Object, "status"), jsonvalue.ObjectIn(live.Object, "status")
+			status, same = statuses.ThreeWayMerge(base, desired.Status, theirs)
 		}
 		if !same {
 			return nil, conflict

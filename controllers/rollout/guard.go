@@ -22,8 +22,8 @@ const SettleTime = 10 * time.Minute
 
 // Edit is what decides about the children of a definition.
 type Edit struct {
-	// SpecHash is the SHA-256 of the definition's spec, without what is for the host alone. Revision is the ID of the scripts, or empty without
-	// scripts.
+	// SpecHash is the SHA-256 of the definition's spec, without what is for the host alone. Revision is the ID of the scripts, or empty
+	// without scripts.
 	SpecHash, Revision string
 }
 
@@ -59,7 +59,8 @@ type Census struct {
 
 // Record is what a Guard needs of an earlier process.
 type Record struct {
-	// Settled is the edit whose deletions are not counted, and Edit the newest one, which serves since Since. They are equal once it has settled.
+	// Settled is the edit whose deletions are not counted, and Edit the newest one, which serves since Since. They are equal once it has
+	// settled.
 	Settled, Edit Edit
 	Since         time.Time
 	// Before is what there was before the first deletion that counts, or nil.
@@ -76,8 +77,8 @@ func (r Record) Counts(edit Edit, approved bool) bool {
 	return r.Before != nil && r.Edit != r.Settled && edit != r.Settled && (edit == r.Edit || !approved)
 }
 
-// Gone returns how many of the children that there were before are not left, by kind. What has come back since then does not replace what is
-// gone: left counts what was created before r.Before.At.
+// Gone returns how many of the children that there were before are not left, by kind. What has come back since then does not replace what
+// is gone: left counts what was created before r.Before.At.
 func (r Record) Gone(left map[schema.GroupKind]int) map[schema.GroupKind]int {
 	gone := map[schema.GroupKind]int{}
 	for kind, n := range r.Before.Children {
@@ -378,7 +379,8 @@ func (g *Guard) Replace(serving, edit Edit) {
 	}
 }
 
-// Approve lets an edit delete whatever it does. If it is what is held without an edit, whatever is deleted within SettleTime does not count.
+// Approve lets an edit delete whatever it does. If it is what is held without an edit, whatever is deleted within SettleTime does not
+// count.
 func (g *Guard) Approve(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

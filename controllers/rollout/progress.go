@@ -205,7 +205,8 @@ func requestCommands(definition *unstructured.Unstructured, state *State, action
 		action, kind, name, v1alpha1.RolloutRequestAnnotation, state.Request(action))
 }
 
-// WaitingCondition returns the condition Progressing, with what the rollout waits for. That is no part of events: it changes with each parent.
+// WaitingCondition returns the condition Progressing, with what the rollout waits for. That is no part of events: it changes with each
+// parent.
 func (v Progress) WaitingCondition(object *unstructured.Unstructured, managers string) (c metav1.Condition, known bool) {
 	c, known = v.Condition(object, managers)
 	if known && v.Waiting != "" && c.Status == metav1.ConditionTrue {
@@ -246,7 +247,8 @@ func WithoutCounts(state State) State {
 	return state
 }
 
-// Merge returns what the status is to say of a rollout, after what it says of held revisions. Which one is approved is the rollout's to say.
+// Merge returns what the status is to say of a rollout, after what it says of held revisions. Which one is approved is the rollout's to
+// say.
 func (v Progress) Merge(before *v1alpha1.ScriptRolloutStatus) *v1alpha1.ScriptRolloutStatus {
 	if !v.Managed {
 		return before

@@ -122,7 +122,9 @@ func (r *Record) add(ctx context.Context, resources []string) error {
 }
 
 // writeLatest stores what change makes of the newest record, unless that is nil.
-func (r *Record) writeLatest(ctx context.Context, change func(known sets.Set[string], searched time.Time) (sets.Set[string], time.Time)) error {
+func (r *Record) writeLatest(
+	ctx context.Context, change func(known sets.Set[string], searched time.Time) (sets.Set[string], time.Time),
+) error {
 	var err error
 	for range maxRecordConflicts {
 		if err = r.read(ctx); err != nil {

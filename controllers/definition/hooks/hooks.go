@@ -1,5 +1,5 @@
-// Package hooks has the programs of a definition's hooks: webhooks with their credentials, scripts with the revisions that a rollout assigns to
-// parents, and what stands in for either when it fails.
+// Package hooks has the programs of a definition's hooks: webhooks with their credentials, scripts with the revisions that a rollout
+// assigns to parents, and what stands in for either when it fails.
 package hooks
 
 import (

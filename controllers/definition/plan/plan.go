@@ -1,5 +1,5 @@
-// Package plan resolves definitions (CompositeController, DecoratorController, MapController): a Plan is what a host needs to run one, and what
-// offline commands read of it. It makes no request, but asks which resources are served.
+// Package plan resolves definitions (CompositeController, DecoratorController, MapController): a Plan is what a host needs to run one,
+// and what offline commands read of it. It makes no request, but asks which resources are served.
 package plan
 
 import (

@@ -43,7 +43,8 @@ func (p *Plan) SpecWarnings() []Warning {
 		all = append(all, Warning{Reason: ReasonNoStatusSubresource, Message: text})
 	}
 	if p.rollsNoScripts {
-		all = append(all, Warning{Reason: ReasonNoScriptRollout, Message: "parentResource.revisionHistory.scriptChanges: Rolling has no effect: " +
+		all = append(all, Warning{Reason: ReasonNoScriptRollout, Message: "parentResource.revisionHistory.scriptChanges: Rolling " +
+			"has no effect: " +
 			"it needs a sync hook that a script serves, and a kind of children with a rolling method: an edit reaches all children at once"})
 	}
 	for _, rule := range p.unchecked {
@@ -82,7 +83,8 @@ func (p Planner) RelatedWarnings(plan *Plan) []Warning {
 	case customize.Limits.RefuseSecrets:
 		return nil
 	}
-	return []Warning{{Reason: ReasonRelatedNotDeclared, Message: "the customize webhook may ask for all objects of the cluster, Secrets included, " +
+	return []Warning{{Reason: ReasonRelatedNotDeclared, Message: "the customize webhook may ask for all objects of the cluster, " +
+		"Secrets included, " +
 		"as nothing says what it needs: list that in relatedResources"}}
 }
 

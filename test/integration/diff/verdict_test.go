@@ -20,8 +20,8 @@ export function finalize({parent, controller}) {
 }
 `
 
-// verdictScene is a definition with three Things of three children each. A test with it is not parallel: the host of another one would have its
-// definition, too, and the two would write what the other has written.
+// verdictScene is a definition with three Things of three children each. A test with it is not parallel: the host of another one would
+// have its definition, too, and the two would write what the other has written.
 func verdictScene(t *testing.T, parent, child, hooks string) (s *scene, spec []string) {
 	t.Helper()
 	s = &scene{Env: env.NewRunning(t)}

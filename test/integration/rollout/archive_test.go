@@ -25,8 +25,8 @@ func (s *scene) lose() {
 	s.WaitForDeletion(env.ScriptRevisions, name, "")
 }
 
-// TestUpdatedLost loses the updated revision in the middle of a rollout while no host runs: the stable one stands in for it, no parent fails, and the
-// rollout begins anew with what the sources hold once they load.
+// TestUpdatedLost loses the updated revision in the middle of a rollout while no host runs: the stable one stands in for it, no parent
+// fails, and the rollout begins anew with what the sources hold once they load.
 func TestUpdatedLost(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 10, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 600}]}")
@@ -114,8 +114,8 @@ spec:
 	s.waitForValues(map[string]int{"one": 2, "two": 3})
 }
 
-// TestSettledStaysArchived makes more edits than are archived within the time in which none settles. One that the guard takes back is replaced by
-// what served before all of them, also after a kill.
+// TestSettledStaysArchived makes more edits than are archived within the time in which none settles. One that the guard takes back is
+// replaced by what served before all of them, also after a kill.
 func TestSettledStaysArchived(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 4, "{paused: false}", noPreview)

@@ -19,8 +19,8 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// bySpec is a script that gives children a value by resyncPeriodSeconds of the definition: "one" without, and pN for N. With 77 there are no
-// children, and with 88 it throws for one Thing.
+// bySpec is a script that gives children a value by resyncPeriodSeconds of the definition: "one" without, and pN for N. With 77 there are
+// no children, and with 88 it throws for one Thing.
 const bySpec = `export function sync({controller, parent}) {
   const name = parent.metadata.name, period = controller.spec.resyncPeriodSeconds;
   if (period === 77) return {children: []};
@@ -103,7 +103,8 @@ func TestSpecSteps(t *testing.T) {
 	}
 }
 
-// TestSpecRollback makes an edit of the definition by which a parent of the canary fails. It is taken back, and not tried again after a restart.
+// TestSpecRollback makes an edit of the definition by which a parent of the canary fails. It is taken back, and not tried again after a
+// restart.
 func TestSpecRollback(t *testing.T) {
 	t.Parallel()
 	s := newSpecScene(t, 10, "{steps: [{selector: {matchLabels: {tier: canary}}}]}", noPreview)
@@ -224,7 +225,8 @@ func TestSpecApproved(t *testing.T) {
 	s.WaitForCondition(s.definition, "Ready", "True")
 }
 
-// TestMethodInSteps edits an update method and the scripts in one go: the canary's children are made again, and no others before the next step.
+// TestMethodInSteps edits an update method and the scripts in one go: the canary's children are made again, and no others before the next
+// step.
 func TestMethodInSteps(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 6, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 600}], preview: {maxRecreatedChildren: 10}}")
@@ -416,8 +418,8 @@ func (s *scene) killSpecAt(at, before, value string, period, parents int) {
 	}
 }
 
-// TestStableSpecUnavailable deletes a resource of the spec that serves while no host runs, in the middle of an edit that does without it: no child is
-// touched before someone chooses that the edit serves all parents.
+// TestStableSpecUnavailable deletes a resource of the spec that serves while no host runs, in the middle of an edit that does without it:
+// no child is touched before someone chooses that the edit serves all parents.
 func TestStableSpecUnavailable(t *testing.T) {
 	t.Parallel()
 	e := env.NewWithThings(t)
@@ -451,8 +453,8 @@ func TestStableSpecUnavailable(t *testing.T) {
 	r.check(t, "one", "p50")
 }
 
-// TestSpecHeldThoughScriptsWereApproved edits the definition after its scripts were approved for what they did before. The edit has an ID of its
-// own, is held for it, also after a restart, and what served goes on.
+// TestSpecHeldThoughScriptsWereApproved edits the definition after its scripts were approved for what they did before. The edit has an ID
+// of its own, is held for it, also after a restart, and what served goes on.
 func TestSpecHeldThoughScriptsWereApproved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 10, "{}")

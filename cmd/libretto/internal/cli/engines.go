@@ -34,7 +34,8 @@ func SandboxedEngines(workers sandbox.Config, config engines.Config) (all *engin
 // can, and nothing is required.
 func OfflineEngines(w Process) (all *engines.Registry, stop func(), err error) {
 	return SandboxedEngines(sandbox.Config{
-		Require: confine.RequireNone, Command: WorkerCommand(w.Version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
+		Require: confine.RequireNone, Command: WorkerCommand(w.Version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()),
+		Log:     logr.Discard(),
 		MaxWait: 24 * time.Hour, // There is nothing else to do, and --timeout to end it.
 	}, engines.Config{})
 }

@@ -47,7 +47,8 @@ func (c *ClusterFlags) AddTo(f *pflag.FlagSet) {
 
 // AddKubeconfig adds the flag that every command has that uses a cluster.
 func (c *ClusterFlags) AddKubeconfig(f *pflag.FlagSet) {
-	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "",
+		"kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
 }
 
 // AddLimits adds the flags of commands that send many requests.

@@ -84,8 +84,8 @@ func Unpack(t *testing.T, path string) (archive *txtar.Archive, want string, at 
 	return archive, want, at
 }
 
-// Transcript runs the commands of a comment, which are its lines that begin with $, and returns what they print. EXAMPLES stands for the folder
-// of the examples, root.
+// Transcript runs the commands of a comment, which are its lines that begin with $, and returns what they print. EXAMPLES stands for the
+// folder of the examples, root.
 func (p Program) Transcript(t *testing.T, comment, root string) string {
 	t.Helper()
 	var out bytes.Buffer

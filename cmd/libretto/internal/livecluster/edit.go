@@ -402,7 +402,8 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 	}
 	v.LetsGo = a.release.String()
 	if v.Held != "" {
-		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", strings.ToLower(s.Definition.GetKind()), s.Definition.GetName(), s.edit.id.Short())
+		kind, name := strings.ToLower(s.Definition.GetKind()), s.Definition.GetName()
+		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", kind, name, s.edit.id.Short())
 	}
 	v.Sentence = s.sentence(v)
 	if v.Sentence == scripts.ServesText(s.Revision, v.Basis) && a.total == 0 && !a.partial {

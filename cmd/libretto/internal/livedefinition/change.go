@@ -131,7 +131,9 @@ func approve(first *Definition, revision, reason string) Decide {
 		if err != nil {
 			return nil, err
 		}
-		change := &Change{Done: fmt.Sprintf("%s: %s is approved", d, d.nameOf(id)), Notes: d.afterApproval(id), Patch: d.approvalPatch(id, reason)}
+		change := &Change{
+			Done: fmt.Sprintf("%s: %s is approved", d, d.nameOf(id)), Notes: d.afterApproval(id), Patch: d.approvalPatch(id, reason),
+		}
 		annotations := d.Object.GetAnnotations()
 		annotated := sameRevision(archive.ParseID(annotations[v1alpha1.ApprovedRevisionAnnotation]), id)
 		usedUp := sameRevision(d.rollout().ApprovedRevision, id) && d.rollout().HeldRevision == "" && d.awaiting() == id

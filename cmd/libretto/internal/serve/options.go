@@ -77,7 +77,8 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	o.cluster.AddLimits(f)
 	f.StringVar(&o.listen.metrics, "metrics-bind-address", o.listen.metrics, "where /metrics is served; 0 means nowhere")
 	f.StringVar(&o.listen.probes, "health-probe-bind-address", o.listen.probes, "where /healthz and /readyz are served; 0 means nowhere")
-	f.StringVar(&o.listen.profiling, "profiling-bind-address", o.listen.profiling, "where /debug/pprof is served, to whoever can connect; 0 means nowhere")
+	f.StringVar(&o.listen.profiling, "profiling-bind-address", o.listen.profiling,
+		"where /debug/pprof is served, to whoever can connect; 0 means nowhere")
 	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
 	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
@@ -85,15 +86,18 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.Var(&o.syncResponses, "max-sync-response-size", "memory that all hook responses of one sync of a parent may take together")
 	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
 	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod, "how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
-	f.DurationVar(&o.scripts.reloadSpread, "reload-spread", o.scripts.reloadSpread, "time between two parents that are synced again because a script changed")
+	f.DurationVar(&o.scripts.reloadSpread, "reload-spread", o.scripts.reloadSpread,
+		"time between two parents that are synced again because a script changed")
 	f.BoolVar(&o.scripts.preview, "script-preview", o.scripts.preview,
 		"preview edits of scripts, and hold those that would delete or recreate most children, or make parents fail")
-	f.StringVar(&o.scripts.directory, "scripts-dir", o.scripts.directory, "directory that script sources of kind directory are below; empty means that there are none")
+	f.StringVar(&o.scripts.directory, "scripts-dir", o.scripts.directory,
+		"directory that script sources of kind directory are below; empty means that there are none")
 	f.Float32Var(&o.events.QPS, "events-qps", o.events.QPS, "events a second about one object, on average")
 	f.IntVar(&o.events.Burst, "events-burst", o.events.Burst, "events about one object at once")
 	f.BoolVar(&o.election.on, "leader-elect", o.election.on, "of several processes let only the one that holds the lease work")
 	f.StringVar(&o.election.name, "leader-elect-resource-name", o.election.name, "name of the lease")
-	f.StringVar(&o.election.namespace, "leader-elect-resource-namespace", o.election.namespace, "namespace of the lease (default that of the process)")
+	f.StringVar(&o.election.namespace, "leader-elect-resource-namespace", o.election.namespace,
+		"namespace of the lease (default that of the process)")
 	f.StringVar(&o.namespace, "namespace", o.namespace, "where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
 	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy, "how children are written where a definition does not say: dynamic-apply or server-side-apply")

@@ -182,7 +182,8 @@ func (s *server) environment(ctx context.Context, clients *clients, schemas *sch
 
 // definitions returns what runs the controllers of definitions.
 func (s *server) definitions(
-	ctx context.Context, config *rest.Config, clients *clients, environment parent.Environment, resources *discovery.Discovery, registry *engines.Registry,
+	ctx context.Context, config *rest.Config, clients *clients, environment parent.Environment,
+	resources *discovery.Discovery, registry *engines.Registry,
 ) (*definition.Reconciler, error) {
 	o := s.options
 	target, err := labels.Parse(o.targetSelector)

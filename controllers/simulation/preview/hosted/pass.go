@@ -36,7 +36,8 @@ func (r *run) servingPass(ctx context.Context, sample *parent.Sample, until time
 }
 
 func (r *run) passOf(
-	ctx context.Context, sample *parent.Sample, plan *plan.Plan, texts map[string]engines.Program, revision scripts.RevisionID, until time.Time,
+	ctx context.Context, sample *parent.Sample, plan *plan.Plan, texts map[string]engines.Program,
+	revision scripts.RevisionID, until time.Time,
 ) *pass {
 	c := newCalls(ctx, until)
 	return &pass{
