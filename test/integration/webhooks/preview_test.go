@@ -86,7 +86,7 @@ func TestPreviewedURL(t *testing.T) {
 // TestPreviewedServerThatIsDown names a server that is not up yet: the one before goes on, until the new one is.
 func TestPreviewedServerThatIsDown(t *testing.T) {
 	e := env.NewRunning(t)
-	definition, _ := newServed(t, e, "down")
+	definition, first := newServed(t, e, "down")
 	second := serve(t, nil)
 	second.says(wanting("two"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,8 +98,11 @@ func TestPreviewedServerThatIsDown(t *testing.T) {
 	if strings.Contains(held.Message, "request ") {
 		t.Errorf("the message names a request, so that it changes with each preview: %s", held.Message)
 	}
-	e.Restart() // It keeps no earlier spec: nothing serves.
-	e.WaitForCondition(definition, "Ready", "False", "ScriptsNotReady", "connection refused")
+	e.Restart() // The status keeps the spec that serves.
+	first.says(wanting("still one"))
+	e.Patch(e.Things(), "down0", `{"spec": {"edited": "yes"}}`)
+	waitForValue(e, "down0", "still one")
+	e.WaitForCondition(definition, "Progressing", "False", "Held", "connection refused")
 	if n := len(children(e, "down0", "down1", "down2")); n != 3 {
 		t.Fatalf("%d children are left after a restart, want 3", n)
 	}
