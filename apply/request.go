@@ -52,7 +52,9 @@ func (e *execution) resource(c Change) dynamic.ResourceInterface {
 
 // patch replaces the owner references of the object, if it is still as it was observed. Of an object that was just read for it,
 // the owner references and labels have to be, by which it was claimed.
-func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Change, references []any) (*unstructured.Unstructured, error) {
+func (e *execution) patch(
+	ctx context.Context, r dynamic.ResourceInterface, c Change, references []any,
+) (*unstructured.Unstructured, error) {
 	if c.renewed {
 		meta := jsonvalue.With(jsonvalue.ObjectIn(c.Observed.Object, "metadata"), "ownerReferences", references)
 		return e.patchFields(ctx, r, c, jsonvalue.With(c.Observed.Object, "metadata", meta), "labels")

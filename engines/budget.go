@@ -14,8 +14,8 @@ type budget struct {
 	over func()
 
 	mu sync.Mutex
-	// left is what was left at since, and own what programs have had for themselves since then. calls are those that a pool of workers has: own
-	// counts while there are any, and otherwise the wall, for which timer runs.
+	// left is what was left at since, and own what programs have had for themselves since then. calls are those that a pool of workers has:
+	// own counts while there are any, and otherwise the wall, for which timer runs.
 	left, own time.Duration
 	since     time.Time
 	calls     int

@@ -68,4 +68,5 @@ func FieldNames(request map[string]any) []string {
 }
 
 // isChosen has the fields whose keys people choose.
-var isChosen = map[string]bool{"labels": true, "annotations": true, "matchLabels": true, "data": true, "binaryData": true, "stringData": true}
+var isChosen = map[string]bool{"labels": true, "annotations": true, "matchLabels": true, "data": true, "binaryData": true,
+	"stringData": true}

@@ -36,8 +36,8 @@ type loadedFiles struct {
 	archive.Revision
 }
 
-// unarchived are the revisions of one definition that wait for the archive, the newest at the end. Trees of the same definition share them: what one
-// has not archived when it is closed, the next one does.
+// unarchived are the revisions of one definition that wait for the archive, the newest at the end. Trees of the same definition share them:
+// what one has not archived when it is closed, the next one does.
 type unarchived struct {
 	mu      sync.Mutex
 	waiting []loadedFiles
@@ -147,8 +147,8 @@ func (a *archiver) archive(ctx context.Context) (tried, failed bool) {
 	return tried, failed
 }
 
-// IsArchived reports whether a revision of the sources that Current returned, and another one that served before, are in the archive, so that
-// the next process has both. Without an archive there is nothing to wait for.
+// IsArchived reports whether a revision of the sources that Current returned, and another one that served before, are in the archive, so
+// that the next process has both. Without an archive there is nothing to wait for.
 func (t *Tree) IsArchived(newest, before RevisionID) bool {
 	if t.kept.archiver == nil {
 		return true

@@ -31,7 +31,9 @@ func Imports(ctx context.Context, registry *engines.Registry, spec Spec, compile
 	return used, nil
 }
 
-func addImports(ctx context.Context, registry *engines.Registry, files engines.Files, entry, engineName string, used map[string]bool) error {
+func addImports(
+	ctx context.Context, registry *engines.Registry, files engines.Files, entry, engineName string, used map[string]bool,
+) error {
 	engine, err := engineFor(registry, engineName, entry)
 	if err != nil {
 		return err

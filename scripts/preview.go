@@ -67,7 +67,8 @@ const (
 	NoLimitSummary  = "it was not previewed: spec.scriptRollout.preview has no limit"
 )
 
-// PreviewFunc tells what would come of a revision that loads, before it takes over from the one that serves. It returns soon after ctx ends.
+// PreviewFunc tells what would come of a revision that loads, before it takes over from the one that serves. It returns soon after ctx
+// ends.
 type PreviewFunc func(ctx context.Context, r *Revision) Preview
 
 // hold is what keeps revisions that load from taking over. Only run uses it.

@@ -11,8 +11,8 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// restoreWait is how long a text that loads waits for the archive if that can't be read for what may pass: then it is previewed without what
-// served before. restoreRetry and maxRestoreRetry are the first and the last delay before the archive is read again.
+// restoreWait is how long a text that loads waits for the archive if that can't be read for what may pass: then it is previewed without
+// what served before. restoreRetry and maxRestoreRetry are the first and the last delay before the archive is read again.
 const (
 	restoreWait     = 30 * time.Second
 	restoreRetry    = time.Second
@@ -109,8 +109,8 @@ func (t *Tree) loadArchived(ctx context.Context, id RevisionID) (archive.Revisio
 	return t.kept.archiver.history.Load(ctx, string(id))
 }
 
-// archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded. Earlier versions archived no hooks: then
-// they are the present ones.
+// archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded. Earlier versions archived no hooks:
+// then they are the present ones.
 func (t *Tree) archivedHooks(r archive.Revision) (Spec, []byte, error) {
 	if r.Hooks == nil {
 		return t.spec, t.hooks, nil

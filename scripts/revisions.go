@@ -20,7 +20,8 @@ var ErrLoading = errors.New("the revision is being loaded from the archive")
 const (
 	// maxRemembered is how many revisions of a definition stay in memory besides the one that serves and those that are retained.
 	maxRemembered = 2
-	// maxLoads is how many revisions of a tree may wait for the archive at once, and maxLoadErrors of how many it is known that they can't be had.
+	// maxLoads is how many revisions of a tree may wait for the archive at once, and maxLoadErrors of how many it is known that they can't be
+	// had.
 	maxLoads, maxLoadErrors = 8, 32
 )
 
@@ -61,7 +62,8 @@ func (m *revisions) remember(r *Revision, retained []RevisionID) {
 	}
 }
 
-// find returns the revision of an ID, which then is the one that was used last, or nil. It is an error if the first digits are those of several.
+// find returns the revision of an ID, which then is the one that was used last, or nil. It is an error if the first digits are those of
+// several.
 func (m *revisions) find(id RevisionID) (*Revision, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +101,8 @@ func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	case err != nil:
 		return nil, err
 	case r != nil && !slices.Equal(slices.Sorted(maps.Keys(r.Programs)), t.spec.hookNames()):
-		return nil, fmt.Errorf("revision %s: %w: for %q, and not for %q", id.Short(), ErrOtherHooks, slices.Sorted(maps.Keys(r.Programs)), t.spec.hookNames())
+		return nil, fmt.Errorf("revision %s: %w: for %q, and not for %q", id.Short(), ErrOtherHooks, slices.Sorted(maps.Keys(r.Programs)),
+			t.spec.hookNames())
 	case r != nil:
 		return r, nil
 	}

@@ -146,8 +146,8 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 	}
 }
 
-// testWaiting runs the tests, again while calls get no worker: each has waited for one, and that is no failure of the tests. A host that has
-// none for so long is told.
+// testWaiting runs the tests, again while calls get no worker: each has waited for one, and that is no failure of the tests. A host that
+// has none for so long is told.
 func (l *Library) testWaiting(ctx context.Context, text TestedText) outcome {
 	for began := time.Now(); ; {
 		o := testRecovering(ctx, l.Tester, text)

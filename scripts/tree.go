@@ -315,8 +315,8 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	return r, nil
 }
 
-// buildTelling is build for what the sources hold. If it lasts longer than all loads may take of their own time, it is told that the host is
-// short of that.
+// buildTelling is build for what the sources hold. If it lasts longer than all loads may take of their own time, it is told that the host
+// is short of that.
 func (t *Tree) buildTelling(ctx context.Context, d *moduleTree, content fingerprint) (r *Revision, problems []Problem) {
 	done, began := make(chan struct{}), time.Now()
 	go func() {

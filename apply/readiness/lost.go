@@ -15,7 +15,8 @@ var (
 )
 
 // Lost returns the status that controllers give to an object that was ready and is not any more, as when its containers fail,
-// and whether that changes anything. One that is ready without any of what it would lose, such as a Deployment of no replicas, loses nothing.
+// and whether that changes anything. One that is ready without any of what it would lose, such as a Deployment of no replicas, loses
+// nothing.
 func Lost(u *unstructured.Unstructured, now time.Time) (status map[string]any, ok bool) {
 	given, _ := u.Object["status"].(map[string]any)
 	status = runtime.DeepCopyJSON(given)

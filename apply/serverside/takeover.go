@@ -47,7 +47,9 @@ func Inherit(live *unstructured.Unstructured, own string, former []string) (entr
 }
 
 // lastAppliedFields are the annotation LastApplied and nothing else.
-var lastAppliedFields = map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + merge.LastApplied: map[string]any{}}}}
+var lastAppliedFields = map[string]any{
+	"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + merge.LastApplied: map[string]any{}}},
+}
 
 // sameVersion returns the entry's fields if they are those of the object's version. Those
 // of another one can't be told from here: no manager holds them any more.

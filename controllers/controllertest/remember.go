@@ -105,7 +105,8 @@ func (p rememberingProgram) evaluate(ctx context.Context, call engines.Call, key
 	}
 	response, err := p.Program.Run(ctx, call)
 	found := answer{response: response, err: err}
-	if kind := engines.KindOf(err); ctx.Err() != nil || err != nil && (kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Busy) {
+	if kind := engines.KindOf(err); ctx.Err() != nil ||
+		err != nil && (kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Busy) {
 		return found
 	}
 	if response.TimeDependent {

@@ -49,7 +49,8 @@ type Bundle struct {
 // once. It calls changed after every change of State or Access; changed must not block.
 func (s *Store) Open(spec *v1alpha1.Credentials, changed func()) *Bundle {
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &Bundle{store: s, spec: spec, changed: changed, cancel: cancel, watches: map[objectwatch.Name]*objectwatch.Watch{}, problem: errPending, tokenErr: errPending}
+	b := &Bundle{store: s, spec: spec, changed: changed, cancel: cancel, watches: map[objectwatch.Name]*objectwatch.Watch{},
+		problem: errPending, tokenErr: errPending}
 	b.mu.Lock()
 	for _, name := range objectNames(spec) {
 		b.watches[name] = s.watches.Open(name, b.refresh)

@@ -77,7 +77,9 @@ type TokenRequests struct {
 // NewTokenRequests returns an Issuer that uses client. config is how to connect to the API server; its
 // credentials are not used.
 func NewTokenRequests(client kubernetes.Interface, config *rest.Config) *TokenRequests {
-	return &TokenRequests{client: client, accepts: func(ctx context.Context, token string) (bool, error) { return accepts(ctx, config, token) }}
+	return &TokenRequests{client: client, accepts: func(ctx context.Context, token string) (bool, error) {
+		return accepts(ctx, config, token)
+	}}
 }
 
 // Issue returns a token. It refuses one that the API server accepts: an author of a definition could
@@ -87,11 +89,14 @@ func (r *TokenRequests) Issue(ctx context.Context, t *v1alpha1.ServiceAccountTok
 		return "", time.Time{}, errors.New("audience: is required")
 	}
 	ref, seconds := t.ServiceAccountRef, int64(t.Lifetime()/time.Second)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{t.Audience}, ExpirationSeconds: &seconds}}
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: []string{t.Audience}, ExpirationSeconds: &seconds},
+	}
 	issued, err := r.client.CoreV1().ServiceAccounts(ref.Namespace).CreateToken(ctx, ref.Name, request, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", time.Time{}, fmt.Errorf("ServiceAccount %s/%s: give the host the right to create serviceaccounts/token: %w", ref.Namespace, ref.Name, err)
+		return "", time.Time{}, fmt.Errorf("ServiceAccount %s/%s: give the host the right to create serviceaccounts/token: %w",
+			ref.Namespace, ref.Name, err)
 	case apierrors.IsNotFound(err):
 		return "", time.Time{}, fmt.Errorf("ServiceAccount %s/%s is not there: create it, or correct serviceAccountRef", ref.Namespace, ref.Name)
 	case err != nil:

@@ -95,7 +95,9 @@ type approver struct {
 
 // addApprover adds the manager of the definition's annotation to a status that is about to have its approval. Caches hold no managed
 // fields, so that this is asked for, once for each revision that is approved.
-func (r *Reconciler) addApprover(ctx context.Context, object *unstructured.Unstructured, s *runtimeState, next *v1alpha1.ScriptRolloutStatus) {
+func (r *Reconciler) addApprover(
+	ctx context.Context, object *unstructured.Unstructured, s *runtimeState, next *v1alpha1.ScriptRolloutStatus,
+) {
 	if next == nil || next.Approval == nil || next.Approval.Object != nameOf(object) {
 		return
 	}
@@ -135,7 +137,9 @@ func (r *Reconciler) readApproval(ctx context.Context, object *unstructured.Unst
 }
 
 // announceApproval sends an event about an approval that is stored now. One that a failure has used up is none.
-func (r *Reconciler) announceApproval(object *unstructured.Unstructured, s *runtimeState, v statusView, next *v1alpha1.ScriptRolloutStatus) {
+func (r *Reconciler) announceApproval(
+	object *unstructured.Unstructured, s *runtimeState, v statusView, next *v1alpha1.ScriptRolloutStatus,
+) {
 	id := scripts.RevisionID("")
 	if next != nil {
 		id = scripts.RevisionID(next.ApprovedRevision)

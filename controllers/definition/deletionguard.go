@@ -155,7 +155,8 @@ func (s *runtimeState) guardHold() (id, message string) {
 	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.Revision()):
 		return "", ""
 	case hold.IsOfEdit():
-		message = fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s", hold.ID[:16], hold.Message, approve)
+		message = fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s",
+			hold.ID[:16], hold.Message, approve)
 	default:
 		message = fmt.Sprintf("deletions that no edit and no parent has asked for are held: %s\nmend what the hooks were given, or let them through: %s",
 			hold.Message, approve)

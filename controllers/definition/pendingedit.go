@@ -11,8 +11,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
-// editCondition returns the condition of kstatus about an edit of the spec or the scripts by which not all parents are synced: Stalled if it
-// waits for someone, or Reconciling if it is on its way. Its type is empty if there is none, also while a pin says what serves.
+// editCondition returns the condition of kstatus about an edit of the spec or the scripts by which not all parents are synced: Stalled if
+// it waits for someone, or Reconciling if it is on its way. Its type is empty if there is none, also while a pin says what serves.
 func editCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1.Condition {
 	accepted, scripts := v.conditions[0], *meta.FindStatusCondition(v.conditions, v1alpha1.ConditionScriptsReady)
 	progressing := s.progressing(v)
@@ -62,8 +62,8 @@ func (s *runtimeState) progressing(v statusView) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// isOfRollout reports whether a condition of the rollout is the condition Progressing. It does not know of an edit that is held, or is being
-// previewed, before a parent has it.
+// isOfRollout reports whether a condition of the rollout is the condition Progressing. It does not know of an edit that is held, or is
+// being previewed, before a parent has it.
 func (v statusView) isOfRollout(c metav1.Condition) bool {
 	return v.rollout.Pinned || v.hold.why == "" && (v.newest.state.Previewing == "" || c.Reason != rollout.ReasonServing)
 }

@@ -153,7 +153,8 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	}
 	version := "nothing serves"
 	if s.running != nil {
-		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.Generation, s.running.synced.Load(), s.running.readError() != nil)
+		version = fmt.Sprintf("generation %d, synced %t, unreadable %t",
+			s.running.plan.Generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
 	version += ", limits " + limitsText(s.limits.edits.Load())
 	for _, i := range s.all() {
@@ -246,8 +247,8 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	return &next
 }
 
-// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what could
-// not be told may be known then.
+// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what
+// could not be told may be known then.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
 	if !i.plan.CallsWebhooks() && (i.hooks.Tree == nil || !i.hooks.Tree.State().Untold) {
 		return serving

@@ -33,8 +33,8 @@ type Reconciler struct {
 	// finalizers is nil in a host that can't list metadata.
 	finalizers *finalizers.Record
 
-	// known is set once each definition that there was at the start has been planned. No parent is synced before, by a definition that does not
-	// know of another one with the same parents.
+	// known is set once each definition that there was at the start has been planned. No parent is synced before, by a definition that does
+	// not know of another one with the same parents.
 	known atomic.Bool
 
 	mu     sync.Mutex

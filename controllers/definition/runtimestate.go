@@ -38,7 +38,8 @@ type runtimeState struct {
 	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
 	limits deletionLimits
-	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to change.
+	// rollout is spec.scriptRollout of the newest spec in which that is valid, for all instances, and rolloutEditedAt when it was seen to
+	// change.
 	rollout         *v1alpha1.ScriptRollout
 	rolloutEditedAt time.Time
 	// retained are the revisions that the stored rollout needs.

@@ -249,8 +249,8 @@ func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []roll
 // healthByParent is what is known of parents that fail with an edit: whether they would with the stable revision.
 type healthByParent map[types.UID]chan rollout.Health
 
-// healthOfFailing returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with the
-// edit: that is asked of a preview, once, in the background.
+// healthOfFailing returns how a parent is that fails with the edit. If it would fail with the stable revision too, nothing is wrong with
+// the edit: that is asked of a preview, once, in the background.
 func (r *Reconciler) healthOfFailing(
 	s *runtimeState, i *instance, object *unstructured.Unstructured, state rollout.State,
 ) rollout.Health {

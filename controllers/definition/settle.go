@@ -23,8 +23,8 @@ func awaitsEdit(serving *instance, next *plan.Plan) bool {
 	return same && !serving.hooks.Tree.EditedSince(since)
 }
 
-// unsettledFor returns how long no edit of the scripts begins to be rolled out because spec.scriptRollout has just changed, and the scripts may be
-// about to: whoever takes a pin away may apply the corrected text after it.
+// unsettledFor returns how long no edit of the scripts begins to be rolled out because spec.scriptRollout has just changed, and the scripts
+// may be about to: whoever takes a pin away may apply the corrected text after it.
 func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
 	if len(i.plan.Settings.ScriptSources) == 0 || s.rolloutEditedAt.IsZero() {
 		return 0
@@ -35,8 +35,8 @@ func (s *runtimeState) unsettledFor(i *instance, now time.Time) time.Duration {
 	return max(0, s.rolloutEditedAt.Add(hooks.SettleTime).Sub(now))
 }
 
-// suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused: what
-// the sources hold now is meant for that one.
+// suspendScripts keeps the scripts of the instances that sync parents as they are while a newer spec waits to take over, or is refused:
+// what the sources hold now is meant for that one.
 func (s *runtimeState) suspendScripts(refusal *plan.Refusal) {
 	for _, i := range []*instance{s.running, s.updated} {
 		if i != nil && i.hooks.Tree != nil {

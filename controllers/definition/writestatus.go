@@ -116,7 +116,8 @@ func sameCondition(a, b *metav1.Condition) bool {
 		a.LastTransitionTime.Unix() == b.LastTransitionTime.Unix()
 }
 
-// previousRevision returns the revision that served before the one that now does, in full. It stays over restarts, and while no script serves.
+// previousRevision returns the revision that served before the one that now does, in full. It stays over restarts, and while no script
+// serves.
 func previousRevision(stored v1alpha1.DefinitionStatus, serves scripts.RevisionID) string {
 	before := rollout.ServedRevision(stored)
 	switch {

@@ -60,7 +60,8 @@ func (b Boundary) Check(path string) error {
 	if !isWithin(b.folder, real) {
 		return fmt.Errorf("%s is outside of %s, and tests read nothing else: %s", path, b.name, b.advice)
 	}
-	if within, err := filepath.Rel(b.folder, real); err == nil && slices.Contains(strings.Split(within, string(filepath.Separator)), repository) {
+	if within, err := filepath.Rel(b.folder, real); err == nil &&
+		slices.Contains(strings.Split(within, string(filepath.Separator)), repository) {
 		return fmt.Errorf("%s is in the folder %s, of which tests read nothing", path, repository)
 	}
 	return nil

@@ -49,7 +49,8 @@ var clusterScoped = []string{
 
 // Known returns the resources that are known.
 func (s *Set) Known() *KnownResources {
-	r := &KnownResources{known: map[schema.GroupVersionResource]discovery.Resource{}, groups: map[string]bool{}, unserved: map[schema.GroupVersion]bool{}}
+	r := &KnownResources{known: map[schema.GroupVersionResource]discovery.Resource{}, groups: map[string]bool{},
+		unserved: map[schema.GroupVersion]bool{}}
 	for kind := range scheme.Scheme.AllKnownTypes() {
 		if kind.Version != "__internal" && !strings.HasSuffix(kind.Kind, "List") && !strings.HasSuffix(kind.Kind, "Options") {
 			plural, _ := meta.UnsafeGuessKindToResource(kind)
@@ -257,5 +258,6 @@ func (s *Set) kindOf(gv schema.GroupVersion, resource string) string {
 
 // Unvalidated returns the warning about a resource that is assumed, with how its CustomResourceDefinition is given.
 func Unvalidated(resource memcluster.Resource, advice string) string {
-	return fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: %s", resource.Kind.Kind, resource.Kind.GroupVersion(), advice)
+	return fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: %s", resource.Kind.Kind, resource.Kind.GroupVersion(),
+		advice)
 }

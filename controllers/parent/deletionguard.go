@@ -61,8 +61,8 @@ func (r *shared) guardDeletion(
 	return &failure.Error{Reason: variant.ReasonEditHeld, Retry: controller.FieldConflict, Err: err}
 }
 
-// guardRelease returns why the finalizer of a parent that is being deleted must stay, although the definition has no finalize hook any more,
-// or nil: without it the garbage collector deletes the children.
+// guardRelease returns why the finalizer of a parent that is being deleted must stay, although the definition has no finalize hook any
+// more, or nil: without it the garbage collector deletes the children.
 func (r *Reconciler) guardRelease(ctx context.Context, key controller.Key, parent *unstructured.Unstructured) error {
 	if r.config.Guard == nil || r.config.Finalizing.Enabled || parent.GetDeletionTimestamp() == nil || !r.hasFinalizer(parent) {
 		return nil
@@ -190,7 +190,9 @@ func (r *Reconciler) findLastingChildren(parent *unstructured.Unstructured) (chi
 }
 
 // lastingChildren returns the objects that a parent owns and claims, without those that are being deleted.
-func lastingChildren(parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured) []*unstructured.Unstructured {
+func lastingChildren(
+	parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured,
+) []*unstructured.Unstructured {
 	return slices.DeleteFunc(claimChildren(parent, claim, owned).owned, func(child *unstructured.Unstructured) bool {
 		return child.GetDeletionTimestamp() != nil
 	})

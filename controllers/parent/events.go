@@ -234,7 +234,8 @@ func (p *pass) waitEvents(waits []variant.Wait) (asked []notices.AskedEvent) {
 		if others := count[wait.Reason] - 1; others > 0 {
 			text += fmt.Sprintf(" (and %d more inputs)", others)
 		}
-		event := variant.Event{Type: corev1.EventTypeNormal, Reason: variant.ReasonWaiting, Message: text + ": until then " + listsOf(wait) + " stay as they are"}
+		event := variant.Event{Type: corev1.EventTypeNormal, Reason: variant.ReasonWaiting,
+			Message: text + ": until then " + listsOf(wait) + " stay as they are"}
 		asked = append(asked, p.hookEvents.AskAsWait(event, wait.Reason))
 		count[wait.Reason] = 0
 	}

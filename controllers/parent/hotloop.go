@@ -285,7 +285,8 @@ func (p *pass) otherWriterOf(ctx context.Context, part string) string {
 	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == ownManager })
 	manager := newestManager(live, p.config.Managers.Own)
 	other := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
-	if own >= 0 && other >= 0 && (managed[other].Time.Before(managed[own].Time) || others != "" && managed[other].Time.Equal(managed[own].Time)) {
+	if own >= 0 && other >= 0 &&
+		(managed[other].Time.Before(managed[own].Time) || others != "" && managed[other].Time.Equal(managed[own].Time)) {
 		manager = "" // It wrote before. Times are whole seconds, in which a definition writes more often than anybody else.
 	}
 	if manager == "" && others == "" && own >= 0 {

@@ -39,8 +39,8 @@ type LastSync struct {
 	rolling string // why a rolling update of its children is not done
 }
 
-// lastSyncs holds how parents were synced last, for definitions whose scripts are rolled out. Kept in memory: the first passes after a start
-// learn it again.
+// lastSyncs holds how parents were synced last, for definitions whose scripts are rolled out. Kept in memory: the first passes after a
+// start learn it again.
 type lastSyncs struct {
 	noted    atomic.Bool
 	mu       sync.Mutex
@@ -136,8 +136,8 @@ func (p *pass) noteSync(retry controller.Retry, err error) {
 // maxSyncMessage is how much is kept of the message of a sync that failed.
 const maxSyncMessage = 512
 
-// failsForGood reports whether a failure is that of the scripts or of what they want, and nothing that passes by itself. A host that is busy
-// and an API server that does not answer say nothing about scripts.
+// failsForGood reports whether a failure is that of the scripts or of what they want, and nothing that passes by itself. A host that is
+// busy and an API server that does not answer say nothing about scripts.
 func failsForGood(retry controller.Retry, err error) bool {
 	switch retry {
 	case controller.Conflict, controller.Waiting, controller.Unavailable:

@@ -27,7 +27,8 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewSummaryVec(prometheus.SummaryOpts{
-			Name: definitionmetrics.Prefix + "hook_duration_seconds", Help: "Time and number of the calls to a hook, by outcome: success or the reason of its failure.",
+			Name: definitionmetrics.Prefix + "hook_duration_seconds",
+			Help: "Time and number of the calls to a hook, by outcome: success or the reason of its failure.",
 		}, definitionmetrics.Labels("hook", "outcome")),
 		allCalls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "libretto_hook_duration_seconds", Help: "Time of one call to a hook of any definition.",
@@ -44,11 +45,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 				"children that are fought over or renamed in each sync, and statuses that never settle.",
 		}, definitionmetrics.Labels()),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: definitionmetrics.Prefix + "hook_events_total", Help: "Events that hooks asked for, by outcome: emitted, repeated (the answer before had it too), " +
+			Name: definitionmetrics.Prefix + "hook_events_total",
+			Help: "Events that hooks asked for, by outcome: emitted, repeated (the answer before had it too), " +
 				"dropped (beyond the limits) or withheld (a child could not be written).",
 		}, definitionmetrics.Labels("outcome")),
 		hostEvents: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: definitionmetrics.Prefix + "events_total", Help: "Events about the syncs of parents, by outcome: emitted, repeated (reported not long ago) " +
+			Name: definitionmetrics.Prefix + "events_total",
+			Help: "Events about the syncs of parents, by outcome: emitted, repeated (reported not long ago) " +
 				"or dropped (beyond the limits).",
 		}, definitionmetrics.Labels("reason", "outcome")),
 	}

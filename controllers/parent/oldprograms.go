@@ -44,7 +44,8 @@ func (p *pass) programOf(call variant.Call) (engines.Program, error) {
 	byHook := p.programs.ByHook
 	if old, isOld := p.oldPrograms[call.ScriptRevision]; isOld {
 		if old.err != nil {
-			return nil, &engines.Error{Kind: engines.Invalid, Message: fmt.Sprintf("revision %.16s of the scripts: %v", call.ScriptRevision, old.err)}
+			return nil, &engines.Error{Kind: engines.Invalid,
+				Message: fmt.Sprintf("revision %.16s of the scripts: %v", call.ScriptRevision, old.err)}
 		}
 		byHook = old.byHook
 	}

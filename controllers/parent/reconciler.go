@@ -78,7 +78,8 @@ type Config struct {
 	// mixes two revisions.
 	Programs func(parent *unstructured.Unstructured) Programs
 	// ProgramsOf returns the programs of another revision of the scripts, for children that were made by it. While they are being loaded
-	// it returns ErrProgramsLoading, and the pass is postponed; any other error says why they can't be had. Nil means that there are no others.
+	// it returns ErrProgramsLoading, and the pass is postponed; any other error says why they can't be had. Nil means that there are no
+	// others.
 	ProgramsOf func(revision string) (Programs, error)
 	// Timeouts limit one call, by hook.
 	Timeouts map[string]time.Duration

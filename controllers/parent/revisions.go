@@ -133,8 +133,8 @@ func sameVersion(cached, live *unstructured.Unstructured) bool {
 	return cached != nil && cached.GetUID() == live.GetUID() && cached.GetResourceVersion() == live.GetResourceVersion()
 }
 
-// ScriptRevisions returns the IDs of the revisions of the scripts by which children were made, and whether that is known: it is not before the
-// cache of ControllerRevisions is synced.
+// ScriptRevisions returns the IDs of the revisions of the scripts by which children were made, and whether that is known: it is not before
+// the cache of ControllerRevisions is synced.
 func (r *Reconciler) ScriptRevisions() (ids []string, known bool) {
 	switch {
 	case r.revisions == nil || r.config.ScriptRevisions == nil:

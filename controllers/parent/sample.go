@@ -95,7 +95,8 @@ func (s *Sampler) Left() int { return len(s.rest) }
 // Next returns what passes over the next parents read, at most so many, and fewer if that is much. It is of no parents if none is left.
 func (s *Sampler) Next(most int) *Sample {
 	r := s.reconciler
-	sample := &Sample{pool: r.env.Pool, caches: r.previewCaches, seen: map[types.UID]bool{}, Children: map[types.UID]map[schema.GroupKind]int{}, Resources: r.RelatedResources()}
+	sample := &Sample{pool: r.env.Pool, caches: r.previewCaches, seen: map[types.UID]bool{},
+		Children: map[types.UID]map[schema.GroupKind]int{}, Resources: r.RelatedResources()}
 	for len(s.rest) > 0 && len(sample.Parents) < most && sample.bytes <= maxSampleBytes {
 		m := s.rest[0]
 		s.rest[0] = member{} // It may be the last one that refers to the object.
@@ -190,7 +191,8 @@ var ErrTooMuch = fmt.Errorf("the objects that hooks ask for take more than %d Mi
 
 // View returns a view of the sample.
 func (s *Sample) View() *View {
-	v := &View{pool: s.pool, caches: s.caches, given: make(map[types.UID]bool, len(s.objects)), Objects: make([]*unstructured.Unstructured, 0, len(s.objects))}
+	v := &View{pool: s.pool, caches: s.caches, given: make(map[types.UID]bool, len(s.objects)),
+		Objects: make([]*unstructured.Unstructured, 0, len(s.objects))}
 	for _, from := range s.objects {
 		v.given[from.GetUID()] = true
 		v.Objects = append(v.Objects, withAppliedFields(from.cache, from.Unstructured))
@@ -228,7 +230,9 @@ func (v *View) more(cache *informer.Handle, objects ...*unstructured.Unstructure
 }
 
 // Existing returns an object of any cache of the process, or nil if there is none. It reports whether there is such a cache.
-func (v *View) Existing(resource discovery.Resource, name types.NamespacedName) (object *unstructured.Unstructured, cached bool, err error) {
+func (v *View) Existing(
+	resource discovery.Resource, name types.NamespacedName,
+) (object *unstructured.Unstructured, cached bool, err error) {
 	cache := v.pool.Share(resource.GroupVersionResource)
 	if cache == nil {
 		return nil, false, nil

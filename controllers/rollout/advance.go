@@ -172,8 +172,8 @@ func (d *decision) proceed(step int) {
 	d.complete(d.next.UpdatedRevision)
 }
 
-// unmatched returns why a step goes no further although nothing is wrong with the edit, or empty: its selector matches no parent. If there are
-// no parents, there is nobody to try it on.
+// unmatched returns why a step goes no further although nothing is wrong with the edit, or empty: its selector matches no parent. If there
+// are no parents, there is nobody to try it on.
 func (d *decision) unmatched(step int) string {
 	if step >= d.last() || len(d.Parents) == 0 {
 		return ""
@@ -186,8 +186,8 @@ func (d *decision) unmatched(step int) string {
 	return fmt.Sprintf("no parent has labels that spec.scriptRollout.steps[%d].selector matches: %s", step-1, selectors[0])
 }
 
-// assess returns the first parent that fails because of the edit, or which one the step waits for and why, or neither. A parent whose children
-// are not ready is told rather than one that is to be synced soon.
+// assess returns the first parent that fails because of the edit, or which one the step waits for and why, or neither. A parent whose
+// children are not ready is told rather than one that is to be synced soon.
 func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
 	told := Pending
 	for i, p := range members {

@@ -193,8 +193,8 @@ type named struct {
 	err error
 }
 
-// keep keeps the first one by namespace and name, so that equal findings have equal messages. An error without an object, of which the key is
-// zero, is kept only if there is nothing else.
+// keep keeps the first one by namespace and name, so that equal findings have equal messages. An error without an object, of which the key
+// is zero, is kept only if there is nothing else.
 func (n *named) keep(key apply.Key, err error) {
 	none := apply.Key{}
 	switch {
@@ -265,8 +265,8 @@ func (f *Findings) addDestroyed(b *Batch, counted map[destruction]map[apply.Key]
 	}
 }
 
-// AddGone adds children that are gone already, of the kinds of which the edit destroys some: they count with these. Of those of all parents a
-// sample has its share.
+// AddGone adds children that are gone already, of the kinds of which the edit destroys some: they count with these. Of those of all parents
+// a sample has its share.
 func (f *Findings) AddGone(gone map[schema.GroupKind]int) {
 	for kind, n := range gone {
 		if f.countOf(kind, anyAction) == 0 {

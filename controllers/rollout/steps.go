@@ -57,8 +57,8 @@ type Input struct {
 	TargetSpec, UpdatedSpec *v1alpha1.StableSpec
 	// Outdated is set if the sources hold another text than Target by now, which does not load or is held, or may do so in a moment.
 	Outdated bool
-	// Unarchived is set if Target or the stable revision is not archived yet: no step begins with Target, as the next process might have only one
-	// of them.
+	// Unarchived is set if Target or the stable revision is not archived yet: no step begins with Target, as the next process might have only
+	// one of them.
 	Unarchived bool
 	// Approved is set if an annotation names Target, and LetThrough if its preview let it take over because of one.
 	Approved, LetThrough bool
@@ -93,8 +93,8 @@ type Result struct {
 	State State
 	// After is when to decide again even if nothing happens, or zero.
 	After time.Duration
-	// Waiting is the parent that the rollout waits for, and why, or empty. It has waited since Since, and the edit counts as failed at Deadline,
-	// unless that is zero.
+	// Waiting is the parent that the rollout waits for, and why, or empty. It has waited since Since, and the edit counts as failed at
+	// Deadline, unless that is zero.
 	Waiting         string
 	Since, Deadline time.Time
 	// Unarchived is set if Target waits for the archive.
@@ -107,7 +107,8 @@ type Result struct {
 
 // IsManaged reports whether a rollout decides what serves. Otherwise the newest revision that loads does.
 func IsManaged(spec *v1alpha1.ScriptRollout, stored *State) bool {
-	return spec != nil && (len(spec.Steps) > 0 || spec.Revision != "" || ptr.Deref(spec.Paused, false)) || stored != nil && stored.StableRevision != ""
+	return spec != nil && (len(spec.Steps) > 0 || spec.Revision != "" || ptr.Deref(spec.Paused, false)) ||
+		stored != nil && stored.StableRevision != ""
 }
 
 // Next returns the state after the one that is stored.
@@ -148,8 +149,8 @@ func (d *decision) isAsked(action string) bool {
 	return d.State.UpdatedRevision != "" && d.Request == d.State.Request(action)
 }
 
-// approval finds out whether Target has been approved since it failed. An annotation that was there when it failed, or that has let it through
-// already, is in ApprovedRevision, and says nothing more. One that is taken away and put there again does.
+// approval finds out whether Target has been approved since it failed. An annotation that was there when it failed, or that has let it
+// through already, is in ApprovedRevision, and says nothing more. One that is taken away and put there again does.
 func (d *decision) approval() {
 	s := &d.next
 	failed := d.Target == s.FailedRevision || s.Phase == v1alpha1.ScriptsHeld && d.Target == s.UpdatedRevision
@@ -167,7 +168,8 @@ func (d *decision) approval() {
 func (d *decision) decide() {
 	s := &d.next
 	switch over := d.Exceeded.Revision; {
-	case over != "" && (over == s.UpdatedRevision || over == d.Pinned || over == d.Target && d.Spec.Revision == "" && s.FailedRevision != over):
+	case over != "" && (over == s.UpdatedRevision || over == d.Pinned ||
+		over == d.Target && d.Spec.Revision == "" && s.FailedRevision != over):
 		d.undoExceeded()
 	case d.Spec.Revision != "":
 		if failed, why := d.failure(); d.Pinned != "" {
@@ -278,7 +280,8 @@ func (d *decision) complete(revision string) {
 	}
 	d.endSteps()
 	d.next.StableRevision, d.next.Phase, d.next.FailedRevision, d.next.Message = revision, v1alpha1.ScriptsComplete, failed, why
-	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target && failed == "" { // All get the next edit at once.
+	// All get the next edit at once.
+	if len(d.Spec.Steps) == 0 && d.Spec.Revision == "" && !d.isPaused() && revision == d.Target && failed == "" {
 		d.next.StableRevision, d.next.Phase = "", ""
 	}
 }
@@ -312,8 +315,8 @@ func (d *decision) start() {
 	d.begin(1)
 }
 
-// isStarting reports whether the process has just started, and has not synced all parents yet. No step begins before: it would not be known how
-// they were without the edit. That lasts for the deadline of a step at most, as parents come all the time.
+// isStarting reports whether the process has just started, and has not synced all parents yet. No step begins before: it would not be known
+// how they were without the edit. That lasts for the deadline of a step at most, as parents come all the time.
 func (d *decision) isStarting() bool {
 	until := later(d.Since, d.BusyAt).Add(d.deadline())
 	at := slices.IndexFunc(d.Parents, func(p Parent) bool { return p.Health == Pending })

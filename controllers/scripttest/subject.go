@@ -57,7 +57,8 @@ func (r *run) compile(ctx context.Context, object *unstructured.Unstructured) (m
 		spec.Hooks[name] = hook
 	}
 	programs, err := scripts.CompileText(ctx, r.Scripts, spec, r.text)
-	if kind := engines.KindOf(err); kind == engines.Timeout || kind == engines.Busy { // As for the hooks of a definition, which are loaded again then.
+	// As for the hooks of a definition, which are loaded again then.
+	if kind := engines.KindOf(err); kind == engines.Timeout || kind == engines.Busy {
 		r.starved.Store(true)
 	}
 	return r.inBackground(programs), err

@@ -47,12 +47,13 @@ func checkMetadata(metadata map[string]any) string {
 		return ".metadata.namespace: must be a string, but is " + jsonvalue.KindOf(metadata["namespace"])
 	}
 	return cmp.Or(
-		checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkApproval(metadata), checkOwnerReferences(metadata),
+		checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkApproval(metadata),
+		checkOwnerReferences(metadata),
 	)
 }
 
-// checkApproval returns why annotations can't be taken if they approve an edit: the host would write them with its own rights, which are more
-// than those of the script's author.
+// checkApproval returns why annotations can't be taken if they approve an edit: the host would write them with its own rights, which are
+// more than those of the script's author.
 func checkApproval(metadata map[string]any) string {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	for name := range annotations {

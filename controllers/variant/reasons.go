@@ -54,7 +54,8 @@ const (
 // HostReasons are the reasons of all events that the host emits, on parents and on definitions. No hook may ask for an event with one of
 // them: it would say something in the host's name.
 var HostReasons = append([]string{
-	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop, ReasonEditHeld,
+	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop,
+	ReasonEditHeld,
 	ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonEventsDropped, ReasonSharedChildren,
 	ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable, ReasonRevisionInvalid, ReasonScriptRevisionUnusable,
 	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted, ReasonReleasedChildren,

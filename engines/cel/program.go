@@ -43,8 +43,9 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 		return engines.Response{Coverage: r.call.reached}, err
 	}
 	if !kept {
-		return engines.Response{Coverage: r.call.reached}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.script.Path},
-			Message: "the response is optional.none(), which is no value: write .orValue({...})"}
+		return engines.Response{Coverage: r.call.reached},
+			&engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.script.Path},
+				Message: "the response is optional.none(), which is no value: write .orValue({...})"}
 	}
 	return engines.Response{Body: body, Read: r.call.reads.Set(), Coverage: r.call.reached}, nil
 }

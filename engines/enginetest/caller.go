@@ -69,7 +69,9 @@ func (c Caller) Run(t testing.TB, src engines.Source, request map[string]any, pa
 	return response, failure
 }
 
-func (c Caller) run(t testing.TB, program engines.Program, request map[string]any, patience time.Duration) (engines.Response, *engines.Error) {
+func (c Caller) run(
+	t testing.TB, program engines.Program, request map[string]any, patience time.Duration,
+) (engines.Response, *engines.Error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -145,7 +145,8 @@ func frames(stack []goja.StackFrame) []frame {
 
 // functionName returns the name of a function, or "" for the wrapper of a module.
 func functionName(function string) string {
-	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, testNamespace+":") || strings.HasPrefix(function, missingNamespace+":") {
+	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, testNamespace+":") ||
+		strings.HasPrefix(function, missingNamespace+":") {
 		return ""
 	}
 	return function

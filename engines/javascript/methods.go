@@ -12,7 +12,8 @@ import (
 )
 
 // builtIns are the language's objects whose functions scripts call, and the classes of values whose methods they call.
-var builtIns = []string{"Object", "Array", "String", "Number", "Math", "JSON", "Date", "Map", "Set", "Promise", "RegExp", "Reflect", "Symbol"}
+var builtIns = []string{"Object", "Array", "String", "Number", "Math", "JSON", "Date", "Map", "Set", "Promise", "RegExp", "Reflect",
+	"Symbol"}
 
 // methodsOf returns the names that a call of a member of receiver may have meant: those of an object of the language, the matchers of a
 // test, or else the methods of all values, because nothing tells which value the receiver was.

@@ -96,7 +96,8 @@ func (t tree) load(name string) api.OnLoadResult {
 	text, kind := t.Files[name], loader(name)
 	if t.read.Add(int64(len(text))) > maxSourceBytes {
 		return api.OnLoadResult{Errors: []api.Message{{
-			Text:     fmt.Sprintf("with this file the script imports more than %d KiB: import less, or bundle it without what is not used", maxSourceBytes>>10),
+			Text: fmt.Sprintf("with this file the script imports more than %d KiB: import less, or bundle it without what is not used",
+				maxSourceBytes>>10),
 			Location: &api.Location{File: name, Namespace: namespace},
 		}}}
 	}

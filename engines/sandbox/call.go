@@ -71,7 +71,8 @@ func (w *process) ask(
 	w.number = rand.Uint64() // A worker can't know it, and answer, before it is asked.
 	w.budget = prog.memory
 	e := wire.NewEncoder(wire.Begin(w.buffer))
-	protocol.Question{Kind: kind, Number: w.number, Timeout: limit, Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
+	protocol.Question{Kind: kind, Number: w.number, Timeout: limit, Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()),
+		Program: prog.name}.Append(e)
 	if rest(e); e.Err() != nil {
 		w.caches.objects.rollback()
 		return protocol.Answer{}, inconclusive, encodeError(e.Err())

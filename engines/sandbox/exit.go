@@ -68,7 +68,8 @@ func (d workerExit) reason() string {
 	case strings.Contains(d.stderr, "stack exceeds"), strings.Contains(d.stderr, "fatal error: stack overflow"):
 		return reasonStack
 	case strings.Contains(d.stderr, "out of memory"), strings.Contains(d.stderr, "cannot allocate memory"),
-		strings.Contains(d.stderr, "failed to create new OS thread"), strings.Contains(d.stderr, "pthread_create failed"), strings.HasPrefix(d.stderr, "SIGSEGV: "):
+		strings.Contains(d.stderr, "failed to create new OS thread"), strings.Contains(d.stderr, "pthread_create failed"),
+		strings.HasPrefix(d.stderr, "SIGSEGV: "):
 		// The runtime does not check every allocation of its own. A fault in Go code would be a panic.
 		return reasonMemory
 	default:

@@ -134,7 +134,8 @@ func (p *Pool) logBusy() {
 		return
 	}
 	p.busyLoggedAt = time.Now()
-	p.config.Log.Info("calls wait long for a script worker: the host needs more CPU, or more workers (--script-workers)", "waiting", p.queue.len(), "workers", len(p.processes))
+	p.config.Log.Info("calls wait long for a script worker: the host needs more CPU, or more workers (--script-workers)", "waiting",
+		p.queue.len(), "workers", len(p.processes))
 }
 
 // busyError returns the error of a task for which the host had no time. It says nothing about the program.

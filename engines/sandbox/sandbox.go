@@ -119,8 +119,9 @@ type Pool struct {
 func New(config Config) *Pool {
 	config = config.withDefaults()
 	p := &Pool{
-		config: config, loads: newBreaker(config.Now, loadsFormat), calls: newBreaker(config.Now, callsFormat), probation: newProbation(config.Now),
-		hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{}, checked: lru.New(maxCheckedBytes),
+		config: config, loads: newBreaker(config.Now, loadsFormat), calls: newBreaker(config.Now, callsFormat),
+		probation: newProbation(config.Now),
+		hash:      maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{}, checked: lru.New(maxCheckedBytes),
 	}
 	p.largestMemory.Store(defaultMemory)
 	p.mu.Lock()

@@ -48,7 +48,8 @@ func (e *NotFoundError) Error() string {
 	case e.Hint != "" && !strings.Contains(e.APIVersion, "."): // No CustomResourceDefinition has such a group.
 		return fmt.Sprintf("the API server has no resource %q in %q: %s", e.Resource, e.APIVersion, e.Hint)
 	case e.Hint != "":
-		return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed? %s", e.Resource, e.APIVersion, e.Hint)
+		return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed? %s", e.Resource, e.APIVersion,
+			e.Hint)
 	}
 	return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed, "+
 		"and is the name the lower-case plural?", e.Resource, e.APIVersion)

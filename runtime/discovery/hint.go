@@ -8,8 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
-// Hint returns which of the known resources may be meant by one that is not among them: the plural of a kind, one of a name that is nearly the
-// same, or the same in another apiVersion. It returns "" if none is near.
+// Hint returns which of the known resources may be meant by one that is not among them: the plural of a kind, one of a name that is nearly
+// the same, or the same in another apiVersion. It returns "" if none is near.
 func Hint(apiVersion, resource string, known iter.Seq[Resource]) string {
 	var here, elsewhere []string
 	for found := range known {

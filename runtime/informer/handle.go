@@ -74,7 +74,8 @@ func (h *Handle) Err() error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the host needs a rule: {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}", err, h.resource.Group, h.resource.Resource)
+	return fmt.Errorf("%w: the host needs a rule: {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}", err, h.resource.Group,
+		h.resource.Resource)
 }
 
 // HasSynced reports whether the initial list is in the cache.

@@ -137,7 +137,8 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 	return h
 }
 
-// Share returns a handle on the cache of a resource if there is one and it has synced, or nil: it starts no informer. The handle must be closed.
+// Share returns a handle on the cache of a resource if there is one and it has synced, or nil: it starts no informer. The handle must be
+// closed.
 func (p *Pool) Share(resource schema.GroupVersionResource) *Handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -317,8 +317,8 @@ const (
 	AbortRequest = "abort"
 )
 
-// Request returns the value of RolloutRequestAnnotation that asks for something in the present step. It counts once, as no other step, and no
-// other attempt with the same revision, has the same value.
+// Request returns the value of RolloutRequestAnnotation that asks for something in the present step. It counts once, as no other step, and
+// no other attempt with the same revision, has the same value.
 func (s *ScriptRolloutStatus) Request(action string) string {
 	var step int32
 	var began string

@@ -18,7 +18,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// runBatch runs tests in one call. If that fails, its parts are, down to single tests, so that a test which does not end costs no other one.
+// runBatch runs tests in one call. If that fails, its parts are, down to single tests, so that a test which does not end costs no other
+// one.
 func (f *testFile) runBatch(ctx context.Context, tests []test, results []controllertest.Result) error {
 	var asked []any
 	var limit time.Duration

@@ -29,7 +29,8 @@ func (h *Hooks) oldRevision(id scripts.RevisionID) (*scripts.Revision, error) {
 	return revision, err
 }
 
-// ScriptsBeside returns the function for scripts by which children were made: of the revisions that are at hand, which may be nil, or others.
+// ScriptsBeside returns the function for scripts by which children were made: of the revisions that are at hand, which may be nil, or
+// others.
 func (h *Hooks) ScriptsBeside(atHand ...*scripts.Revision) ProgramsFunc {
 	return func(id scripts.RevisionID) (map[string]engines.Program, error) {
 		for _, revision := range atHand {

@@ -118,7 +118,8 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.Kind, plan.Name)
 	finalize := hookNamed(plan.Hooks, v1alpha1.FinalizeHook)
 	config.Finalizing.Enabled = finalize != nil
-	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil && equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))
+	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil &&
+		equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))
 	hook := hookNamed(plan.Hooks, v1alpha1.CustomizeHook)
 	limits, err := p.relatedLimits(plan.Settings.RelatedResources, hook)
 	if hook != nil && err == nil {
@@ -194,7 +195,9 @@ func decode[T any](object *unstructured.Unstructured) (*T, error) {
 // managers returns the field managers of a definition.
 func (p Planner) managers(plan *Plan) serverside.Managers {
 	kind := strings.ToLower(strings.TrimSuffix(plan.Kind, "Controller"))
-	return serverside.Managers{Own: serverside.ManagerName(p.FieldManager, kind, plan.Name), Former: append(parent.FormerManagers(), p.FieldManager)}
+	return serverside.Managers{
+		Own: serverside.ManagerName(p.FieldManager, kind, plan.Name), Former: append(parent.FormerManagers(), p.FieldManager),
+	}
 }
 
 func refusalOf(err error) *Refusal {

@@ -54,8 +54,8 @@ func removedResources(previous, next *Plan, left objectCounts) []Warning {
 	return all
 }
 
-// deselectedParents returns warnings about parents that previous selects and next does not, if there are children: what was made for them is
-// left as it is.
+// deselectedParents returns warnings about parents that previous selects and next does not, if there are children: what was made for them
+// is left as it is.
 func deselectedParents(previous, next *Plan, left objectCounts) (all []Warning) {
 	if previous.Config.Finalizing.Enabled && next.Config.Finalizing.Enabled { // They are finalized.
 		return nil
@@ -68,7 +68,8 @@ func deselectedParents(previous, next *Plan, left objectCounts) (all []Warning) 
 			all = append(all, Warning{Reason: ReasonParentsNotSelected, Message: fmt.Sprintf(
 				"generation %d of the spec does not select %d of the %s in %s that were parents before: "+
 					"what was made for them stays and is not updated any more: "+
-					"correct the selector or their labels, or delete what is not wanted by hand", next.Generation, n, rule.GroupResource(), parentField[next.Kind])})
+					"correct the selector or their labels, or delete what is not wanted by hand", next.Generation, n,
+				rule.GroupResource(), parentField[next.Kind])})
 		}
 	}
 	return all

@@ -13,8 +13,9 @@ import (
 
 // settingAnnotations and settingFields, which are those of the spec, are for the host alone.
 var (
-	settingAnnotations = []string{v1alpha1.LogLevelAnnotation, v1alpha1.ApprovedRevisionAnnotation, v1alpha1.ApprovalReasonAnnotation, v1alpha1.RolloutRequestAnnotation}
-	settingFields      = []string{"scriptRollout", "deletionGuard"}
+	settingAnnotations = []string{v1alpha1.LogLevelAnnotation, v1alpha1.ApprovedRevisionAnnotation, v1alpha1.ApprovalReasonAnnotation,
+		v1alpha1.RolloutRequestAnnotation}
+	settingFields = []string{"scriptRollout", "deletionGuard"}
 )
 
 // withoutSettings drops what is for the host and no input of hooks. It changes the map that it is given, and none below.

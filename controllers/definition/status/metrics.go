@@ -25,7 +25,8 @@ type Metrics struct {
 // NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definitionmetrics.Prefix + name, Help: help}, definitionmetrics.Labels(labels...))
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definitionmetrics.Prefix + name, Help: help},
+			definitionmetrics.Labels(labels...))
 	}
 	m := &Metrics{
 		parents: gauge("parents", "Parents, by state: synced, failing, waiting, or pending before the first sync.", "state"),

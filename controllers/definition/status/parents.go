@@ -130,7 +130,8 @@ func OfParents(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	return only
 }
 
-// isAboutParents reports whether a condition may say which parent a rollout waits for. What else it says is in status.scriptRollout as well.
+// isAboutParents reports whether a condition may say which parent a rollout waits for. What else it says is in status.scriptRollout as
+// well.
 func isAboutParents(progressing *metav1.Condition) bool {
 	return progressing != nil && (progressing.Reason == rollout.ReasonRollingOut || progressing.Reason == rollout.ReasonServing)
 }

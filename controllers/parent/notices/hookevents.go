@@ -73,7 +73,8 @@ type parentEvents struct {
 // NewHookEvents returns the events that hooks of a definition ask for. resumedAt is when this process took over from one that had
 // run the same spec, or zero: what that one has sent is not sent again.
 func NewHookEvents(clock clock.PassiveClock, limits EventLimits, resumedAt time.Time) *HookEvents {
-	e := &HookEvents{clock: clock, seed: maphash.MakeSeed(), Limits: limits.ofHooks(), resumedAt: resumedAt, byParent: map[controller.Key]*parentEvents{}}
+	e := &HookEvents{clock: clock, seed: maphash.MakeSeed(), Limits: limits.ofHooks(), resumedAt: resumedAt,
+		byParent: map[controller.Key]*parentEvents{}}
 	e.all = e.limiter(definitionEvents)
 	if !resumedAt.IsZero() {
 		e.resumed = map[uint64]struct{}{}

@@ -87,7 +87,8 @@ func (c *Cluster) Find(apiVersion, resource string) (discovery.Resource, error) 
 			}
 		}
 	}
-	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource, Hint: discovery.Hint(apiVersion, resource, known)}
+	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource,
+		Hint: discovery.Hint(apiVersion, resource, known)}
 }
 
 // ResourceOf returns the resource of a kind.

@@ -54,7 +54,8 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 }
 
 // Store stores an object that an API server returned: nothing is missing, and what is stored is not validated again. It is read as that API
-// server would read it, so that a write that changes nothing leaves it as it is. The object is shared and not changed, and must not be by others.
+// server would read it, so that a write that changes nothing leaves it as it is. The object is shared and not changed, and must not be by
+// others.
 func (c *Cluster) Store(object *unstructured.Unstructured) error {
 	t, err := c.tableOf(object)
 	if err != nil {
@@ -74,7 +75,8 @@ func (c *Cluster) storeRead(t *table, object *unstructured.Unstructured) {
 	}
 	t.creations[key]++
 	read := t.read(object)
-	if version, err := strconv.ParseInt(read.GetResourceVersion(), 10, 64); err == nil && 0 < version && version <= maxStoredVersion && !t.listed {
+	if version, err := strconv.ParseInt(read.GetResourceVersion(), 10, 64); err == nil && 0 < version && version <= maxStoredVersion &&
+		!t.listed {
 		c.version = max(c.version, version)
 		t.objects[key] = read // Who lists sees it, so that it is no event.
 		return

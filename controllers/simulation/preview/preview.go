@@ -71,8 +71,9 @@ func Run(ctx context.Context, in Input) ([]*Outcome, error) {
 	clock := clocktesting.NewFakeClock(in.Now)
 	session, err := simulation.Run(ctx, simulation.Input{
 		Definition: in.Definition, Plan: in.Plan, Objects: in.Objects, Stored: true, Existing: in.Existing, Related: in.Related,
-		Resources: in.Resources, Programs: in.Programs, Scripts: in.Scripts, Clock: clock, RevisionNamespace: in.HostNamespace, Schemas: in.Schemas,
-		Log: logr.Discard(),
+		Resources: in.Resources, Programs: in.Programs, Scripts: in.Scripts, Clock: clock, RevisionNamespace: in.HostNamespace,
+		Schemas: in.Schemas,
+		Log:     logr.Discard(),
 	})
 	if err != nil {
 		return nil, err
@@ -187,7 +188,8 @@ func (r *run) add(p *progress, result simulation.Result, wrote bool) {
 	}
 }
 
-// checkRecreation notes that an object which was deleted to be created anew can't be. Otherwise that is seen in a later pass, if one is made.
+// checkRecreation notes that an object which was deleted to be created anew can't be. Otherwise that is seen in a later pass, if one is
+// made.
 func (r *run) checkRecreation(p *progress, w *written) {
 	if there := w.after != nil && w.after.GetDeletionTimestamp() == nil; r.Passes == 0 || !w.deleted || there || p.lost != nil {
 		return

@@ -61,7 +61,8 @@ func NewBase(definition *unstructured.Unstructured, resources []memcluster.Resou
 func withResources(resources []memcluster.Resource, host Host, now time.Time) *Base {
 	schemas := openapi.New(openapi.Config{
 		// The schemas never change, so that its clock may stand still.
-		API: validation.Documents(resources), Interval: time.Hour, Timeout: time.Minute, Clock: clocktesting.NewFakeClock(now), Log: logr.Discard(),
+		API: validation.Documents(resources), Interval: time.Hour, Timeout: time.Minute, Clock: clocktesting.NewFakeClock(now),
+		Log: logr.Discard(),
 	})
 	return &Base{Resources: resources, Host: host, Schemas: schemas}
 }
@@ -96,7 +97,8 @@ func (b *Base) find(apiVersion, plural string) (discovery.Resource, error) {
 			}
 		}
 	}
-	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: plural, Hint: discovery.Hint(apiVersion, plural, known)}
+	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: plural,
+		Hint: discovery.Hint(apiVersion, plural, known)}
 }
 
 // Input is what a stage is made of.

@@ -129,5 +129,6 @@ func readCause(d *wire.Decoder, e *engines.Error) error {
 
 // MemoryLimitMessage returns the message for a script that exceeded its memory limit.
 func MemoryLimitMessage(budget int64) string {
-	return fmt.Sprintf("the script uses more than its memory limit of %dMi: have it hold less at once, or raise limits.memory of the script", budget>>20)
+	return fmt.Sprintf("the script uses more than its memory limit of %dMi: have it hold less at once, or raise limits.memory of the script",
+		budget>>20)
 }

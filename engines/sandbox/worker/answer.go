@@ -46,7 +46,8 @@ func (s *server) answer(q *question) protocol.Answer {
 	answer, err := s.runRecovered(q)
 	answer.Number, answer.Err, answer.Unreadable = q.Number, toEngineError(q, err), errors.Is(err, errUnreadable)
 	var pressed bool
-	if answer.NearLimit, pressed = finish(err != nil && q.ctx.Err() != nil); pressed && answer.Err != nil && answer.Err.Kind == engines.Timeout {
+	if answer.NearLimit, pressed = finish(err != nil && q.ctx.Err() != nil); pressed && answer.Err != nil &&
+		answer.Err.Kind == engines.Timeout {
 		answer.Err = memoryError(q, answer.Err)
 	}
 	answer.CachedBytes = s.programs.cachedBytes()

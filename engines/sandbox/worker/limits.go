@@ -67,7 +67,8 @@ func (l *limits) begin(q *question) (finish func(stopped bool) (exceeded, presse
 		debug.SetMemoryLimit(int64(idle) + fraction(q.Memory, gcFraction))
 		l.budget = q.Memory + q.CachedBytes
 	}
-	w := &heapWatch{pressedFrom: idle + uint64(fraction(q.Memory, pressedFraction)), limit: idle + uint64(fraction(q.Memory, stopFraction)), onExceeded: func() { q.cancel(errMemory) }}
+	w := &heapWatch{pressedFrom: idle + uint64(fraction(q.Memory, pressedFraction)), limit: idle + uint64(fraction(q.Memory, stopFraction)),
+		onExceeded: func() { q.cancel(errMemory) }}
 	before := totalAllocated()
 	w.start()
 	return func(stopped bool) (bool, bool) {

@@ -53,7 +53,8 @@ func withEngines(source []byte, definitions []engines.Definition) ([]byte, error
 		{`(\|\| self\.path\.matches\('\[\.\]\()[^)]*(\)\$'\)",message="the path)`, strings.Join(patterns, "|")},
 		{`(the path does not tell the language: end it in ).*?(, or set engine)`, enumerate(extensions, "or")},
 		{`(or set engine to )[^"]*(",fieldPath="\.path")`, anyName},
-		{`(// Engine is the language\. Defaults to that of the path's extension:)[^+]*(\n\t// \+optional)`, wrapped(strings.Join(languages, ", ") + ".")},
+		{`(// Engine is the language\. Defaults to that of the path's extension:)[^+]*(\n\t// \+optional)`,
+			wrapped(strings.Join(languages, ", ") + ".")},
 		{`(validation:Enum=)\S*(\n\tEngine )`, strings.Join(names, ";")},
 	} {
 		at := regexp.MustCompile(place.pattern)

@@ -3,8 +3,8 @@
 // Control characters are replaced. What is invisible is written as its code point, such as <U+202E>: what turns the direction of text
 // (a line of a script would be read in another order than it runs), what has no width (two names or values would look the same), and
 // tags and variation selectors, which can hold a text that nobody sees. Kept are those that letters and symbols need: a joiner or a
-// non-joiner after a letter of a script whose letters change their shape by it, as in Persian and Hindi, and a joiner or a variation selector of
-// an emoji after a symbol. A second one in a row does nothing, and is written out.
+// non-joiner after a letter of a script whose letters change their shape by it, as in Persian and Hindi, and a joiner or a variation
+// selector of an emoji after a symbol. A second one in a row does nothing, and is written out.
 package printable
 
 import (

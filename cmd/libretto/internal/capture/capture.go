@@ -152,7 +152,8 @@ func (w *writer) header(b *bytes.Buffer) {
 		w.Now.UTC().Format(time.RFC3339))
 	for _, c := range w.Cases {
 		if c.Ran.Why != "" {
-			fmt.Fprintf(b, "# The scripts of %s are those of revision %s: %s.\n", c.Subject.Name(), archive.ShortID(c.Ran.Revision), oneLine(w.redaction.mask(c.Ran.Why)))
+			fmt.Fprintf(b, "# The scripts of %s are those of revision %s: %s.\n", c.Subject.Name(), archive.ShortID(c.Ran.Revision),
+				oneLine(w.redaction.mask(c.Ran.Why)))
 		}
 	}
 	b.WriteString("# Left out: managedFields, resourceVersions, and UIDs that nothing refers to.\n")

@@ -30,7 +30,8 @@ func (r *run) checkCRD(crd *manifest.CRD) error {
 			continue
 		}
 		internal := &apiextensions.CustomResourceValidation{}
-		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil); err != nil {
+		err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil)
+		if err != nil {
 			return err
 		}
 		root, err := structural.NewStructural(internal.OpenAPIV3Schema)

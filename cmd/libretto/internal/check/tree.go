@@ -149,7 +149,8 @@ func (d *definitionCheck) checkTree(t *tree) {
 // directionControls are the characters that turn the direction of the text after them, up to the end of the line.
 const directionControls = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
-// checkDirections reports files that are used, also of libraries, in which editors and reviews show a text in another order than it is run in.
+// checkDirections reports files that are used, also of libraries, in which editors and reviews show a text in another order than it is run
+// in.
 func (d *definitionCheck) checkDirections(t *tree) {
 	for _, file := range slices.Sorted(maps.Keys(t.reached)) {
 		text := t.files[file]

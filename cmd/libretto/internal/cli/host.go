@@ -22,7 +22,8 @@ func (o *HostFlags) AddTo(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.Namespace, "host-namespace", o.Namespace,
 		"the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
-	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy, "that of the host: how children are written where a definition does not say: dynamic-apply or server-side-apply")
+	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy,
+		"that of the host: how children are written where a definition does not say: dynamic-apply or server-side-apply")
 	CompleteFlag(c, "apply-strategy", ApplyStrategies...)
 }
 

@@ -45,7 +45,8 @@ What is read is read with your own rights; no host is needed.`,
 	}
 	o.AddTo(c)
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
-	c.Flags().BoolVar(&o.all, "all", false, "print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
+	c.Flags().BoolVar(&o.all, "all", false,
+		"print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
 	cli.CompleteFlag(c, "output", explainFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success:  "the parent is as wanted",

@@ -32,8 +32,8 @@ type Found struct {
 // Name returns the definition's kind and name.
 func (f Found) Name() string { return f.Definition.GetKind() + " " + f.Definition.GetName() }
 
-// ForParent returns the definitions of the cluster that look after a parent, as they are. The set must be empty: what it takes to run them is
-// added.
+// ForParent returns the definitions of the cluster that look after a parent, as they are. The set must be empty: what it takes to run them
+// is added.
 func (c *Config) ForParent(ctx context.Context, resource apischema.GroupResource, object *unstructured.Unstructured) ([]Found, error) {
 	all, err := c.Reader.Definitions(ctx)
 	if err != nil {
@@ -54,7 +54,9 @@ func (c *Config) ForParent(ctx context.Context, resource apischema.GroupResource
 			continue
 		}
 		c.Set.AddStored(d.DeepCopy())
-		i := slices.IndexFunc(c.Set.Definitions, func(o *document.Object) bool { return o.GetKind() == d.GetKind() && o.GetName() == d.GetName() })
+		i := slices.IndexFunc(c.Set.Definitions, func(o *document.Object) bool {
+			return o.GetKind() == d.GetKind() && o.GetName() == d.GetName()
+		})
 		f.Subject, f.Err = c.subject(ctx, c.Set.Definitions[i], d, in)
 		if f.Subject != nil && f.Subject.ruleOf(object) < 0 {
 			continue

@@ -123,7 +123,8 @@ func (c *Config) ofParent(
 		return nil, Ran{}, fmt.Errorf("%w; revision %s, which serves, can't be had either: %w", failed, scripts.RevisionID(id).Short(), err)
 	}
 	return newest, Ran{Revision: newestID, Unlike: true, Why: fmt.Sprintf(
-		"it is what the sources hold: a host runs revision %s for this parent (%s), which can't be had here: %v", scripts.RevisionID(id).Short(), why, err)}, nil
+		"it is what the sources hold: a host runs revision %s for this parent (%s), which can't be had here: %v",
+		scripts.RevisionID(id).Short(), why, err)}, nil
 }
 
 // whyNotNewest returns why a revision serves that is not what the sources hold.

@@ -110,7 +110,8 @@ func (c *Client) withdraw(ctx context.Context, d *Definition) (*Definition, erro
 	return d, err
 }
 
-// approvalPatch returns the patch that approves a revision, or takes the approval away if id is nil. No reason of an earlier approval stays.
+// approvalPatch returns the patch that approves a revision, or takes the approval away if id is nil. No reason of an earlier approval
+// stays.
 func (d *Definition) approvalPatch(id any, reason string) map[string]any {
 	annotations := map[string]any{v1alpha1.ApprovedRevisionAnnotation: id}
 	if reason != "" {

@@ -117,8 +117,8 @@ func (h *History) Find(revision string) (*Revision, error) {
 	return &h.Revisions[i], nil
 }
 
-// Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the one that served before the one that
-// serves. If the status does not say which that is, it is the last one that was archived before, and guessed is set.
+// Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the one that served before the one
+// that serves. If the status does not say which that is, it is the last one that was archived before, and guessed is set.
 func (h *History) Previous() (to *Revision, guessed bool, err error) {
 	if h.of.rollout().UpdatedRevision != "" {
 		to, err = h.Find(h.of.serving())
@@ -135,7 +135,8 @@ func (h *History) Previous() (to *Revision, guessed bool, err error) {
 	}
 	i := h.index(h.of.serving())
 	if i < 0 || h.Revisions[i].Created == nil {
-		return nil, true, fmt.Errorf("%s: the revision that serves is not archived: name one with --to-revision: see %s", h.of, h.of.command("history"))
+		return nil, true, fmt.Errorf("%s: the revision that serves is not archived: name one with --to-revision: see %s",
+			h.of, h.of.command("history"))
 	}
 	for i++; i < len(h.Revisions); i++ {
 		if h.Revisions[i].Created != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// Request asks the host for an action in the present step of a rollout, which is one of those of v1alpha1.ScriptRolloutStatus.Request. It is an
-// error if that is another step than it is in first, which is what the caller has seen.
+// Request asks the host for an action in the present step of a rollout, which is one of those of v1alpha1.ScriptRolloutStatus.Request. It
+// is an error if that is another step than it is in first, which is what the caller has seen.
 func Request(first *Definition, action string) Decide {
 	return func(d *Definition) (*Change, error) {
 		if err := d.refuseRequest(action); err != nil {

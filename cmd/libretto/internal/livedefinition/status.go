@@ -248,7 +248,8 @@ func (d *Definition) next(s *RolloutStatus) []string {
 	if s.Phase == string(v1alpha1.ScriptsProgressing) && !d.isSeen() {
 		all = append(all, "if it stays so: see whether a host runs, and whether its --target-label-selector selects this definition")
 	}
-	if d.awaiting() != "" && (s.Phase == string(v1alpha1.ScriptsHeld) || s.Phase == string(v1alpha1.ScriptsRolledBack)) && !strings.Contains(s.Message, "rollout approve") {
+	if d.awaiting() != "" && (s.Phase == string(v1alpha1.ScriptsHeld) || s.Phase == string(v1alpha1.ScriptsRolledBack)) &&
+		!strings.Contains(s.Message, "rollout approve") {
 		all = append(all, "correct the scripts, or let this revision through: "+d.command("rollout approve"))
 	}
 	if s.Phase == PhaseNotReady || s.Phase == PhaseFailing {

@@ -83,8 +83,9 @@ could not be run.`,
 	cli.CompleteFlag(c, "hook", renderHooks...)
 	cli.CompleteFlag(c, "ready", "all", "none")
 	cli.Finish(c, cli.Conduct{
-		Success: "all passes went well", Problems: "a hook failed, a write was refused, or nothing settled", Cannot: "a file or a flag is wrong, or a script does not load",
-		Stdin: "manifests, with -f -", Stdout: "the children, or what -o says", Stderr: "status, events, lines of hooks, the next sync; errors",
+		Success: "all passes went well", Problems: "a hook failed, a write was refused, or nothing settled",
+		Cannot: "a file or a flag is wrong, or a script does not load",
+		Stdin:  "manifests, with -f -", Stdout: "the children, or what -o says", Stderr: "status, events, lines of hooks, the next sync; errors",
 		Colour: "-o diff",
 	})
 	return c
@@ -92,13 +93,18 @@ could not be run.`,
 
 func (o *renderOptions) addTo(f *pflag.FlagSet) {
 	o.manifests.AddTo(f)
-	f.StringVarP(&o.output, "output", "o", o.output, "yaml (the children), diff (what the host does), request (the bodies that webhooks get), json, or test (a test file that passes, with --until-settled)")
+	f.StringVarP(&o.output, "output", "o", o.output,
+		"yaml (the children), diff (what the host does), request (the bodies that webhooks get), json, or test (a test file that passes, with --until-settled)")
 	f.StringVar(&o.parent, "parent", o.parent, "the parent to render, as KIND/NAMESPACE/NAME, KIND/NAME or NAME (default all among the files)")
-	f.StringVar(&o.hook, "hook", o.hook, "show requests and answers of one hook: "+strings.Join(renderHooks, ", ")+"; for finalize the parent is deleted, for tombstone the inputs are")
+	f.StringVar(&o.hook, "hook", o.hook,
+		"show requests and answers of one hook: "+strings.Join(renderHooks, ", ")+
+			"; for finalize the parent is deleted, for tombstone the inputs are")
 	f.IntVar(&o.steps, "steps", o.steps, "how many passes to make over each parent")
 	f.BoolVar(&o.untilSettled, "until-settled", o.untilSettled, "make passes until nothing changes any more")
-	f.StringVar(&o.ready, "ready", o.ready, "which objects other controllers make ready between passes: all, none, or names like NAME, KIND/NAME and KIND/NAMESPACE/NAME, with * for any text, separated by commas")
-	f.StringVar(&o.now, "now", o.now, "the time of the first pass, like 2026-01-01T00:00:00Z; each further pass is a second later (default the present)")
+	f.StringVar(&o.ready, "ready", o.ready,
+		"which objects other controllers make ready between passes: all, none, or names like NAME, KIND/NAME and KIND/NAMESPACE/NAME, with * for any text, separated by commas")
+	f.StringVar(&o.now, "now", o.now,
+		"the time of the first pass, like 2026-01-01T00:00:00Z; each further pass is a second later (default the present)")
 	f.StringArrayVar(&o.answers, "answer", nil, "HOOK=FILE: the answer of a hook, as YAML or JSON, in place of its webhook or script")
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all, by the clock")

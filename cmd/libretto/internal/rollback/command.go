@@ -100,9 +100,11 @@ func (o *rollbackOptions) change(ctx context.Context, w cli.Process, t livedefin
 	return t.Write(ctx, t.Definition, t.DryRun, decide)
 }
 
-// preview shows what a revision would do to the parents of a definition, or what the sources hold if id is empty. It returns the revision if
-// that takes --yes, and an *cli.ExitError if it is not given.
-func (o *rollbackOptions) preview(ctx context.Context, w cli.Process, d *livedefinition.Definition, id string) (approved string, err error) {
+// preview shows what a revision would do to the parents of a definition, or what the sources hold if id is empty. It returns the revision
+// if that takes --yes, and an *cli.ExitError if it is not given.
+func (o *rollbackOptions) preview(
+	ctx context.Context, w cli.Process, d *livedefinition.Definition, id string,
+) (approved string, err error) {
 	r, verdict, err := o.report(ctx, w, d, id)
 	if ctx.Err() != nil {
 		return "", err

@@ -14,10 +14,13 @@ var flagGroups = []struct {
 	flags []string
 }{
 	{"Cluster", []string{"kubeconfig", "kube-api-qps", "kube-api-burst", "namespace", "discovery-interval"}},
-	{"Definitions", []string{"target-label-selector", "workers", "concurrent-calls", "concurrent-writes", "response-cache-size", "max-sync-response-size", "resync-period", "apply-strategy", "apply-strategy-ssa-field-manager"}},
-	{"Scripts", []string{"scripts-dir", "script-isolation", "script-workers", "script-trust", "require-confinement", "script-seccomp", "script-preview", "reload-spread"}},
+	{"Definitions", []string{"target-label-selector", "workers", "concurrent-calls", "concurrent-writes", "response-cache-size",
+		"max-sync-response-size", "resync-period", "apply-strategy", "apply-strategy-ssa-field-manager"}},
+	{"Scripts", []string{"scripts-dir", "script-isolation", "script-workers", "script-trust", "require-confinement", "script-seccomp",
+		"script-preview", "reload-spread"}},
 	{"Several processes", []string{"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace"}},
-	{"Telling", []string{"metrics-bind-address", "health-probe-bind-address", "profiling-bind-address", "events-qps", "events-burst", "logging-format", "v"}},
+	{"Telling", []string{"metrics-bind-address", "health-probe-bind-address", "profiling-bind-address", "events-qps", "events-burst",
+		"logging-format", "v"}},
 }
 
 // usage returns the usage of flags by group. Flags without a group come last.

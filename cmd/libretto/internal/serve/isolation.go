@@ -40,10 +40,14 @@ func defaultIsolation() isolation {
 }
 
 func (i *isolation) addTo(f *pflag.FlagSet) {
-	f.StringVar(&i.kind, "script-isolation", i.kind, "where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")
-	f.IntVar(&i.workers, "script-workers", i.workers, "scripts that run at once, each in a process of its own (default one for each processor, at least 2)")
-	f.StringVar(&i.trust, "script-trust", i.trust, "which scripts may use one worker, one after another: namespace, those from the same namespaces, or shared, all")
-	f.StringVar(&i.require, "require-confinement", i.require, "what has to confine script workers, or else the host does not start: all, every measure in full; seccomp, the filter of system calls; any, that or Landlock; none, for scripts that you trust")
+	f.StringVar(&i.kind, "script-isolation", i.kind,
+		"where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")
+	f.IntVar(&i.workers, "script-workers", i.workers,
+		"scripts that run at once, each in a process of its own (default one for each processor, at least 2)")
+	f.StringVar(&i.trust, "script-trust", i.trust,
+		"which scripts may use one worker, one after another: namespace, those from the same namespaces, or shared, all")
+	f.StringVar(&i.require, "require-confinement", i.require,
+		"what has to confine script workers, or else the host does not start: all, every measure in full; seccomp, the filter of system calls; any, that or Landlock; none, for scripts that you trust")
 	f.BoolVar(&i.seccomp, "script-seccomp", i.seccomp, "filter the system calls of script workers, where the system can")
 }
 
@@ -67,7 +71,8 @@ func (i *isolation) check() error {
 }
 
 // requirements are the values of --require-confinement.
-var requirements = []string{string(confine.RequireAll), string(confine.RequireSeccomp), string(confine.RequireAny), string(confine.RequireNone)}
+var requirements = []string{string(confine.RequireAll), string(confine.RequireSeccomp), string(confine.RequireAny),
+	string(confine.RequireNone)}
 
 // pool returns the configuration of the workers of a program of that version.
 func (i *isolation) pool(version string) sandbox.Config {
@@ -77,8 +82,8 @@ func (i *isolation) pool(version string) sandbox.Config {
 	}
 }
 
-// requireConfinement returns an error if script workers are confined less here than --require-confinement says. If none can be started, that
-// is not known: each worker is checked again before it gets a script.
+// requireConfinement returns an error if script workers are confined less here than --require-confinement says. If none can be started,
+// that is not known: each worker is checked again before it gets a script.
 func (i *isolation) requireConfinement(version string) error {
 	if i.kind == isolationNone || i.require == string(confine.RequireNone) {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
-// lowestLevel is below all levels of zap that messages have. Which are written is decided above zap, as definitions have a level of their own.
+// lowestLevel is below all levels of zap that messages have. Which are written is decided above zap, as definitions have a level of their
+// own.
 const lowestLevel zapcore.Level = -128
 
 // logFormat returns the format of the log: the one that was asked for, or else what reads well on a terminal, and what programs can read

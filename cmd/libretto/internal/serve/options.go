@@ -82,10 +82,13 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
 	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
-	f.Var(&o.responseCache, "response-cache-size", "memory for the hook responses that are cached, of all definitions together; each has an equal share of it at the least")
+	f.Var(&o.responseCache, "response-cache-size",
+		"memory for the hook responses that are cached, of all definitions together; each has an equal share of it at the least")
 	f.Var(&o.syncResponses, "max-sync-response-size", "memory that all hook responses of one sync of a parent may take together")
-	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
-	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod, "how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
+	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval,
+		"how often resources that no CustomResourceDefinition defines are looked for")
+	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod,
+		"how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
 	f.DurationVar(&o.scripts.reloadSpread, "reload-spread", o.scripts.reloadSpread,
 		"time between two parents that are synced again because a script changed")
 	f.BoolVar(&o.scripts.preview, "script-preview", o.scripts.preview,
@@ -98,10 +101,13 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.election.name, "leader-elect-resource-name", o.election.name, "name of the lease")
 	f.StringVar(&o.election.namespace, "leader-elect-resource-namespace", o.election.namespace,
 		"namespace of the lease (default that of the process)")
-	f.StringVar(&o.namespace, "namespace", o.namespace, "where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
+	f.StringVar(&o.namespace, "namespace", o.namespace,
+		"where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
-	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy, "how children are written where a definition does not say: dynamic-apply or server-side-apply")
-	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager, "what the field managers of server-side apply begin with; a slash, the kind and the name of the definition follow")
+	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy,
+		"how children are written where a definition does not say: dynamic-apply or server-side-apply")
+	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager,
+		"what the field managers of server-side apply begin with; a slash, the kind and the name of the definition follow")
 	o.scripts.isolation.addTo(f)
 	f.StringVar(&o.log.format, "logging-format", o.log.format, "json or console (default console on a terminal, else json)")
 	f.IntVarP(&o.log.verbosity, "v", "v", o.log.verbosity, verbosityUsage)

@@ -73,10 +73,12 @@ does not load, or there are no cases.`,
 	o.addTo(c.Flags())
 	cli.CompleteFlag(c, "output", Formats...)
 	cli.Finish(c, cli.Conduct{
-		Success: "all cases passed or were skipped; `--watch` was ended", Problems: "a case failed, or less is covered than `--coverage-min` says",
-		Cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
-		Stdout: "results, then coverage", Stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
-		Colour: "`-o text`",
+		Success:  "all cases passed or were skipped; `--watch` was ended",
+		Problems: "a case failed, or less is covered than `--coverage-min` says",
+		Cannot:   "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
+		Stdout:   "results, then coverage",
+		Stderr:   "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
+		Colour:   "`-o text`",
 	})
 	return c
 }

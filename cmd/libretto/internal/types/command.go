@@ -65,8 +65,10 @@ func Command(w cli.Process) *cobra.Command {
 	}.AddTo(c)
 	c.Flags().StringVar(&o.Directory, "directory", o.Directory, "where to write them: beside the scripts")
 	c.Flags().BoolVar(&o.Force, "force", o.Force, "write all files, whatever is there")
-	c.Flags().StringArrayVar(&o.Crds, "crd", nil, "file or directory with CustomResourceDefinitions, and with definitions, to write resources.d.ts of; may be repeated")
-	c.Flags().BoolVar(&o.kubernetesTypes, "kubernetes-types", o.kubernetesTypes, "take the types of built-in kinds from the npm package kubernetes-types")
+	c.Flags().StringArrayVar(&o.Crds, "crd", nil,
+		"file or directory with CustomResourceDefinitions, and with definitions, to write resources.d.ts of; may be repeated")
+	c.Flags().BoolVar(&o.kubernetesTypes, "kubernetes-types", o.kubernetesTypes,
+		"take the types of built-in kinds from the npm package kubernetes-types")
 	c.Flags().StringVar(&o.schemas, "schemas", o.schemas, "write JSON schemas to this directory, instead of types")
 	return c
 }

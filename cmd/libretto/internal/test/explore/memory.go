@@ -14,7 +14,8 @@ import (
 // remembering returns a subject whose programs remember their answers. Patched definitions are compiled once.
 func remembering(s *controllertest.Subject) *controllertest.Subject {
 	next := &controllertest.Subject{
-		Definition: s.Definition, Programs: controllertest.Remember(s.Programs), Resources: s.Resources, ReadFile: s.ReadFile, ShowSecrets: s.ShowSecrets,
+		Definition: s.Definition, Programs: controllertest.Remember(s.Programs), Resources: s.Resources, ReadFile: s.ReadFile,
+		ShowSecrets: s.ShowSecrets,
 	}
 	if s.Compile == nil {
 		return next
