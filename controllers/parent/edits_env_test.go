@@ -154,7 +154,7 @@ func (q *editedQueue) next(within time.Duration) (first controller.Key, after ti
 // editedHost is a process with one definition.
 type editedHost struct {
 	*Reconciler
-	t       *testing.T
+	t       testing.TB
 	cluster *memcluster.Cluster
 	pool    *informer.Pool
 	queue   *editedQueue
@@ -163,7 +163,7 @@ type editedHost struct {
 
 // startEdited starts a process. A simple one has full answers and leaves no status.
 func startEdited(
-	t *testing.T, cluster *memcluster.Cluster, clock *clocktesting.FakeClock, hook editedProgram, simple bool, wrote func(memcluster.Write),
+	t testing.TB, cluster *memcluster.Cluster, clock *clocktesting.FakeClock, hook editedProgram, simple bool, wrote func(memcluster.Write),
 ) *editedHost {
 	ctx, cancel := context.WithCancel(t.Context())
 	client := cluster.Client(wrote)
