@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -231,7 +232,7 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 	case owner == nil:
 		return "exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", false
 	case owner.UID == p.parent.GetUID() && p.claim.Marked != nil && !p.claim.Marked(live):
-		return p.explainUnmarked(live), false
+		return claims.ExplainUnmarked(p.claim, live), false
 	case owner.UID == p.parent.GetUID():
 		return "the cache does not show it yet", true
 	case p.isPredecessor(owner):

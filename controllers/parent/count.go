@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -50,7 +51,7 @@ func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 			if err != nil {
 				return // An invalid parent manages no children.
 			}
-			for _, object := range claimChildren(parent, claim, child.cache.OwnedBy(parent.GetUID())).owned {
+			for _, object := range claims.Children(parent, claim, child.cache.OwnedBy(parent.GetUID())).Owned {
 				if object.GetDeletionTimestamp() == nil {
 					count++
 				}

@@ -3,7 +3,6 @@ package parent
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -184,16 +184,7 @@ func (r *Reconciler) findLastingChildren(parent *unstructured.Unstructured) (chi
 		owned := r.children[i].cache.OwnedBy(parent.GetUID())
 		r.pendingWrites.SetNewest(owned)
 		owned = append(owned, unknown(created, owned, r.children[i].Kind)...)
-		children = append(children, lastingChildren(parent, claim, owned)...)
+		children = append(children, claims.LastingChildren(parent, claim, owned)...)
 	}
 	return children, nil
-}
-
-// lastingChildren returns the objects that a parent owns and claims, without those that are being deleted.
-func lastingChildren(
-	parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured,
-) []*unstructured.Unstructured {
-	return slices.DeleteFunc(claimChildren(parent, claim, owned).owned, func(child *unstructured.Unstructured) bool {
-		return child.GetDeletionTimestamp() != nil
-	})
 }

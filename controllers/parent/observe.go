@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -62,7 +63,9 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return variant.Lasting(err)
 	}
-	claim.Marked = p.withLostMarks(claim)
+	if claim.Marked != nil {
+		claim.Marked = claims.Traces{Manager: p.config.Managers.Own, AppliedFields: p.appliedFields}.MarkedOrLost(claim)
+	}
 	p.claim = claim
 	p.observed = variant.Observed{
 		Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom,
@@ -112,14 +115,14 @@ func (p *pass) observeRelated(ctx context.Context) error {
 func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
-	c := claimChildren(p.parent, claim, candidates)
-	p.findUnownedOutputs(candidates)
-	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
-	p.observed.Release = append(p.observed.Release, c.release...)
-	if len(c.adopt) == 0 {
-		return c.owned
+	c := claims.Children(p.parent, claim, candidates)
+	p.unownedOutputs = append(p.unownedOutputs, claims.OutputsWithoutMap(p.parent, claim, candidates)...)
+	p.observed.Adopt = append(p.observed.Adopt, c.Adopt...)
+	p.observed.Release = append(p.observed.Release, c.Release...)
+	if len(c.Adopt) == 0 {
+		return c.Owned
 	}
-	children := append(c.owned, c.adopt...)
+	children := append(c.Owned, c.Adopt...)
 	sortByName(children)
 	return children
 }

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -21,15 +22,15 @@ func (p *pass) renewChild(desired variant.Desired) renewFunc {
 		}
 		live = variant.WithMetadata(live)
 		live.SetManagedFields(nil) // Like cached objects.
-		claimed := claimChildren(p.parent, p.claim, []*unstructured.Unstructured{live})
+		claimed := claims.Children(p.parent, p.claim, []*unstructured.Unstructured{live})
 		switch {
 		case change.Action == apply.ActionAdopt, change.Action == apply.ActionRelease:
 			return p.renewOwnership(change, live, claimed), nil
-		case len(claimed.owned) == 0:
+		case len(claimed.Owned) == 0:
 			return nil, nil
 		}
 		input := apply.Input{
-			Owner: p.owner(), Rules: p.rules, Observed: claimed.owned,
+			Owner: p.owner(), Rules: p.rules, Observed: claimed.Owned,
 			ManagedFields: func(*unstructured.Unstructured) []any { return fields },
 		}
 		for _, child := range desired.Children {
@@ -47,12 +48,12 @@ func (p *pass) renewChild(desired variant.Desired) renewFunc {
 
 // renewOwnership returns the adoption or release recomputed for live, or nil if change is
 // neither or live is claimed differently.
-func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claimResult) *apply.Change {
+func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claims.Result) *apply.Change {
 	var renewed apply.Change
 	switch {
-	case change.Action == apply.ActionAdopt && len(claimed.adopt) > 0:
+	case change.Action == apply.ActionAdopt && len(claimed.Adopt) > 0:
 		renewed = apply.Adopt(live, p.owner(), change.Resource)
-	case change.Action == apply.ActionRelease && len(claimed.release) > 0:
+	case change.Action == apply.ActionRelease && len(claimed.Release) > 0:
 		renewed = apply.Release(live, p.owner(), change.Resource)
 	default:
 		return nil
@@ -63,8 +64,8 @@ func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructur
 // renewRevision recomputes deletions of ControllerRevisions. It returns nil for an update: that
 // depends on the content of the revision, so that the next pass has to observe it first.
 func (p *pass) renewRevision(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
-	claimed := claimChildren(p.parent, variant.Claim{}, []*unstructured.Unstructured{live})
-	if change.Action != apply.ActionDelete || len(claimed.owned) == 0 {
+	claimed := claims.Children(p.parent, variant.Claim{}, []*unstructured.Unstructured{live})
+	if change.Action != apply.ActionDelete || len(claimed.Owned) == 0 {
 		return nil, nil
 	}
 	change.Object, change.Observed = live, live

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -30,7 +31,7 @@ func (p *pass) observeRevisions(created []*unstructured.Unstructured) {
 // currentRevisions returns the parent's ControllerRevisions that the cache has now, and those that were created
 // and are not in it yet.
 func (p *pass) currentRevisions(created []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return p.ownRevisions(claimChildren(p.parent, variant.Claim{}, p.candidates(p.revisions, variant.Claim{}, created)).owned)
+	return p.ownRevisions(claims.Children(p.parent, variant.Claim{}, p.candidates(p.revisions, variant.Claim{}, created)).Owned)
 }
 
 // ownRevisions returns those of a parent's ControllerRevisions that are of its resource and of

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -141,7 +142,7 @@ func (r *Reconciler) addOwned(s *Sample, parent *unstructured.Unstructured) {
 		if claim.Selector != nil {
 			s.add(cache, cache.Orphans(parent.GetNamespace(), claim.Selector)...)
 		}
-		for _, child := range lastingChildren(parent, claim, owned) {
+		for _, child := range claims.LastingChildren(parent, claim, owned) {
 			if s.Children[parent.GetUID()] == nil {
 				s.Children[parent.GetUID()] = map[schema.GroupKind]int{}
 			}

@@ -1,4 +1,4 @@
-package parent
+package claims
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-func TestClaimChildren(t *testing.T) {
+func TestChildren(t *testing.T) {
 	type outcome struct{ Owned, Adopt, Release []string }
 	web := variant.Claim{Selector: labels.SelectorFromSet(labels.Set{"app": "web"})}
 	cases := map[string]struct {
@@ -73,8 +73,8 @@ func TestClaimChildren(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := claimChildren(tc.parent, tc.claim, []*unstructured.Unstructured{tc.candidate})
-			got := outcome{parenttest.Names(c.owned), parenttest.Names(c.adopt), parenttest.Names(c.release)}
+			c := Children(tc.parent, tc.claim, []*unstructured.Unstructured{tc.candidate})
+			got := outcome{parenttest.Names(c.Owned), parenttest.Names(c.Adopt), parenttest.Names(c.Release)}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}

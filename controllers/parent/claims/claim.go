@@ -1,6 +1,10 @@
-package parent
+// Package claims decides which objects are the children of a parent, by their owners, the parent's selector, and the marks of
+// definitions.
+package claims
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -8,15 +12,15 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// claimResult holds the candidates that are owned, to adopt and to release.
-type claimResult struct{ owned, adopt, release []*unstructured.Unstructured }
+// Result holds the candidates that are owned, to adopt and to release.
+type Result struct{ Owned, Adopt, Release []*unstructured.Unstructured }
 
-// claimChildren returns which candidates are children of parent, by the rules of section 3.4 of
+// Children returns which candidates are children of parent, by the rules of section 3.4 of
 // the specification. It keeps what is owned and matches, releases what is owned and does not
 // match, and adopts what matches and has no owner. A parent that is being deleted neither adopts
 // nor releases. An object that is being deleted is not adopted.
-func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimResult {
-	var c claimResult
+func Children(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) Result {
+	var c Result
 	deleting, uid := parent.GetDeletionTimestamp() != nil, parent.GetUID()
 	for _, candidate := range candidates {
 		owner := informer.ControllerOf(candidate)
@@ -29,14 +33,21 @@ func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candi
 		case owner != nil && claim.Marked != nil && !claim.Marked(candidate):
 			// It is a child that another definition made for the parent.
 		case owner != nil && (matches || deleting):
-			c.owned = append(c.owned, candidate)
+			c.Owned = append(c.Owned, candidate)
 		case owner != nil:
-			c.release = append(c.release, candidate)
+			c.Release = append(c.Release, candidate)
 		case claim.Selector != nil && matches && !deleting && candidate.GetDeletionTimestamp() == nil:
-			c.adopt = append(c.adopt, candidate)
+			c.Adopt = append(c.Adopt, candidate)
 		}
 	}
 	return c
+}
+
+// LastingChildren returns the objects that a parent owns and claims, without those that are being deleted.
+func LastingChildren(parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(Children(parent, claim, owned).Owned, func(child *unstructured.Unstructured) bool {
+		return child.GetDeletionTimestamp() != nil
+	})
 }
 
 // labelView shows the labels of an object to a selector. A labels.Set would be a copy.

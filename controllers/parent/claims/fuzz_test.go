@@ -1,4 +1,4 @@
-package parent
+package claims
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func FuzzMarks(f *testing.F) {
 		}
 		object := &unstructured.Unstructured{Object: fields}
 		before := fmt.Sprint(fields)
-		shown := markOf(object)
+		shown := MarkOf(object)
 		if annotations := annotationsOf(fields); shown != (variant.Mark{}) && annotations[shown.Annotation] != shown.Name {
 			t.Errorf("the mark %v is not on %s", shown, text)
 		}
@@ -37,7 +37,7 @@ func FuzzMarks(f *testing.F) {
 			annotations[merge.LastApplied] = last
 			before = fmt.Sprint(fields)
 		}
-		if mark := lastAppliedMark(object); mark != (variant.Mark{}) {
+		if mark := LastAppliedMark(object); mark != (variant.Mark{}) {
 			var applied map[string]any
 			if err := json.Unmarshal([]byte(merge.Annotation(fields)), &applied); err != nil || mark.Annotation != v1alpha1.DecoratorAnnotation && mark.Annotation != v1alpha1.MapAnnotation {
 				t.Errorf("the mark %v is read from %s (%v)", mark, last, err)
