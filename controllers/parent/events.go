@@ -21,7 +21,7 @@ import (
 // within a minute, or for a host that is busy.
 func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, err error) {
 	switch {
-	case errors.Is(err, controller.ErrLater) && (failure.IsBusy(err) || !r.states.isPostponed(key, parent.GetUID())):
+	case errors.Is(err, controller.ErrLater) && (failure.IsBusy(err) || !r.states.IsPostponed(key, parent.GetUID())):
 	case err != nil:
 		identity := failure.IdentityOf(failure.CauseOf(err).Place, err.Error())
 		r.warn(key, parent, notices.Problem{

@@ -114,7 +114,7 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 
 // describeWaits returns what the hook says that it waits for, as the end of a sentence.
 func (p *pass) describeWaits() string {
-	waits := p.waits.of(p.key)
+	waits := p.waits.Of(p.key)
 	if len(waits) == 0 {
 		return ""
 	}

@@ -50,7 +50,7 @@ type consoleOutput struct {
 	cut   bool
 }
 
-// holdConsole keeps what a call wrote until the pass has ended, as an answer may turn out to be invalid.
+// holdConsole keeps what a call wrote until the pass has end, as an answer may turn out to be invalid.
 func (p *pass) holdConsole(hook string, lines []string, failed bool) {
 	if len(lines) == 0 || !p.env.Log.V(verbosity.Decisions).Enabled() {
 		return

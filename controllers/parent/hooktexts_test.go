@@ -39,7 +39,7 @@ func TestConsole(t *testing.T) {
 			p.holdConsole("map", c.lines, c.callFails)
 			p.holdConsole("sync", []string{"the other call"}, false)
 			if len(log) > 0 {
-				t.Errorf("%d lines are logged before the pass has ended", len(log))
+				t.Errorf("%d lines are logged before the pass has end", len(log))
 			}
 			p.logConsole(c.passFails)
 			last := ""

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
@@ -58,7 +59,7 @@ func TestReportQueues(t *testing.T) {
 	rare, syncs := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{&shared{
-		problems: notices.NewProblems(clock, notices.EventLimits{}), states: newSyncStates(clock), env: Environment{Events: rare, SyncEvents: syncs},
+		problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), env: Environment{Events: rare, SyncEvents: syncs},
 	}}
 	parent := parenttest.ParentOf("1", 0)
 	r.warn(controller.Key{}, parent, notices.Problem{Reason: variant.ReasonRevisionInvalid, Message: "edited"})
@@ -92,7 +93,7 @@ func TestLastingPostponement(t *testing.T) {
 	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
 	r := &Reconciler{&shared{
 		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
-		problems: notices.NewProblems(clock, notices.EventLimits{}), states: newSyncStates(clock), waits: newWaits(),
+		problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), waits: health.NewWaits(),
 	}}
 	later, parent := fmt.Errorf("ConfigMap a/b: %w: it belongs to an earlier parent", controller.ErrLater), parenttest.ParentOf("1", 0)
 	const event = "Warning SyncError Sync error: ConfigMap a/b: to be tried again: it belongs to an earlier parent"
@@ -105,7 +106,7 @@ func TestLastingPostponement(t *testing.T) {
 		{100, later, ""}, {5, errors.New("broken"), "Warning SyncError Sync error: broken"}, {100, later, ""}, {60, later, event}, {0, later, ""},
 	} {
 		clock.SetTime(clock.Now().Add(time.Duration(step.seconds) * time.Second))
-		r.noteEnd(controller.Key{Name: "p"}, parent, outcome{}, controller.Result{}, step.err)
+		r.noteEnd(controller.Key{Name: "p"}, parent, health.End{}, controller.Result{}, step.err)
 		event := ""
 		if len(recorder.Events) > 0 {
 			event = <-recorder.Events
@@ -121,7 +122,7 @@ func TestNoteEnd(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{&shared{
 		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
-		problems: notices.NewProblems(clock, notices.EventLimits{}), states: newSyncStates(clock), waits: newWaits(),
+		problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), waits: health.NewWaits(),
 	}}
 	key, parent := controller.Key{Name: "p"}, parenttest.ParentOf("1", 0)
 	for _, step := range []struct {
@@ -135,13 +136,13 @@ func TestNoteEnd(t *testing.T) {
 		{result: controller.Result{Unfinished: true}, err: errors.New("other"), failing: 1, event: "Warning SyncError Sync error: other"},
 		{event: "Normal Synced the sync succeeds again"},
 	} {
-		r.noteEnd(key, parent, outcome{}, step.result, step.err)
+		r.noteEnd(key, parent, health.End{}, step.result, step.err)
 		event := ""
 		select {
 		case event = <-recorder.Events:
 		default:
 		}
-		if failing := r.states.summary(1).Failing; failing != step.failing || event != step.event {
+		if failing := r.states.Summary(1).Failing; failing != step.failing || event != step.event {
 			t.Errorf("after %+v, %v: %d parents fail, event %q; want %d, %q", step.result, step.err, failing, event, step.failing, step.event)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
@@ -179,14 +180,14 @@ type shared struct {
 	resyncs          *loops.RateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *statuses.Left
 	finalizeWaits    *finalizeWaits
-	waits            *waits
-	states           *syncStates
+	waits            *health.Waits
+	states           *health.States
 	replaced         atomic.Bool // Another reconciler has the states.
 	hookEvents       *notices.HookEvents
 	problems         *notices.Problems
 	status           *statuses.Writer
 	outdated         *outdatedChildren
-	lastSyncs        *lastSyncs
+	lastSyncs        *health.LastSyncs
 	requests         *requests
 	previewCaches    *previewCaches
 	// By definition.
@@ -221,11 +222,11 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		pendingWrites: writes.NewPending(env.Clock), history: writes.NewHistory(env.Clock), detector: loops.NewDetector(env.Clock),
 		passCache: answers.NewCache(env.Answers, config.Definition), related: related.NewIndex(env.Pool), creationWaiters: waiters.NewCreations(),
 		namespaceWaiters: waiters.NewNamespaces(env.Pool), resyncs: loops.NewRateLimiter[controller.Key](env.Clock, shortResyncs, resyncInterval),
-		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
+		finalizeWaits: newFinalizeWaits(env.Clock), waits: health.NewWaits(), states: health.NewStates(env.Clock),
 		hookEvents: notices.NewHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     statuses.NewWriter(env.Client, env.Schemas, env.Clock), droppedFields: notices.NewDroppedFields(),
 		leftStatuses: statuses.NewLeft(), problems: notices.NewProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
-		sharedChildren: notices.NewSharedChildren(), lastSyncs: newLastSyncs(), requests: newRequests(),
+		sharedChildren: notices.NewSharedChildren(), lastSyncs: health.NewLastSyncs(env.Clock), requests: newRequests(),
 		previewCaches: newPreviewCaches(env.Pool, env.Clock),
 	}}
 	r.pendingWrites.Completed = r.history.Note
@@ -262,10 +263,10 @@ func (r *Reconciler) RetainParents() {
 		parent, _ := r.find(key)
 		return parent != nil
 	}
-	r.waits.retain(isParent)
+	r.waits.Retain(isParent)
 	r.hookEvents.Retain(isParent)
 	r.problems.Retain(isParent)
-	r.states.begin(r.parentKeys())
+	r.states.Begin(r.parentKeys())
 }
 
 // parentKeys returns the keys of all parents.
@@ -295,7 +296,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if err == nil {
 		updated, err = r.syncFinalizer(ctx, parent, source)
 	}
-	result, ended := controller.Result{Retry: failure.RetryOf(err, false)}, outcome{}
+	result, end := controller.Result{Retry: failure.RetryOf(err, false)}, health.End{}
 	if err == nil {
 		parent, err = updated, ctx.Err() // Begin nothing after the finalizer.
 	}
@@ -312,29 +313,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		p.awaitNamespaces(ctx)
 		p.logConsole(err != nil)
 		p.logEnd(result, err)
-		ended = p.outcome(err)
+		end = p.end(err)
 		if ctx.Err() == nil && (err != nil || !result.Unfinished) {
 			p.noteSync(result.Retry, err)
 		}
 	} else {
-		ended.revision = r.editOf(r.config.Programs(parent).Revision)
+		end.Edit = r.editOf(r.config.Programs(parent).Revision)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
 	}
 	err = shorten(err)
 	if ctx.Err() == nil {
-		r.noteEnd(key, parent, ended, result, err)
+		r.noteEnd(key, parent, end, result, err)
 	}
 	return result, err
 }
 
-// noteEnd notes how a pass ended, for the status of the definition and for events. One that ended early without an error says nothing.
-func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructured, ended outcome, result controller.Result, err error) {
+// noteEnd notes how a pass end, for the status of the definition and for events. One that end early without an error says nothing.
+func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructured, end health.End, result controller.Result, err error) {
 	if err == nil && result.Unfinished {
 		return
 	}
-	r.noteState(key, parent, ended, err)
+	r.noteState(key, parent, end, err)
 	r.report(key, parent, err)
 }
 
@@ -352,13 +353,13 @@ func (r *Reconciler) Expire() {
 func (r *Reconciler) forget(key controller.Key) {
 	outdated := r.leave(key)
 	r.hookEvents.Forget(key)
-	r.waits.forget(key)
+	r.waits.Forget(key)
 	r.problems.Forget(key)
-	r.lastSyncs.forget(key)
+	r.lastSyncs.Forget(key)
 	if r.requests.forget(key); r.config.Guard != nil {
 		r.config.Guard.Synced(key)
 	}
-	if known := r.states.forget(key); known || outdated {
+	if known := r.states.Forget(key); known || outdated {
 		r.config.Changed()
 	}
 }

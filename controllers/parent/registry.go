@@ -90,7 +90,7 @@ func (r *Reconciler) mayWrite(source *parentSource, part string) bool {
 	if part == loops.ParentStatus && !r.config.StatusWithObject {
 		return source.HasStatus
 	}
-	return r.detector.Own.HasWritten(part) || part == loops.ParentStatus && !r.states.hasSwept()
+	return r.detector.Own.HasWritten(part) || part == loops.ParentStatus && !r.states.HasSwept()
 }
 
 // makers returns the names of the definitions that have owner for a parent and claim its child.

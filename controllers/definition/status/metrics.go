@@ -87,7 +87,7 @@ func (m *Metrics) setParents(key controller.Key, parents Parents) {
 		m.inputs.DeletePartialMatch(definitionmetrics.Selector(key.String()))
 		return
 	}
-	set := func(gauge *prometheus.GaugeVec, state parent.SyncState, count int32) {
+	set := func(gauge *prometheus.GaugeVec, state parent.State, count int32) {
 		gauge.WithLabelValues(definitionmetrics.Values(key.String(), string(state))...).Set(float64(count))
 	}
 	set(m.parents, parent.Synced, s.Synced)

@@ -44,7 +44,9 @@ func Children(parent *unstructured.Unstructured, claim variant.Claim, candidates
 }
 
 // LastingChildren returns the objects that a parent owns and claims, without those that are being deleted.
-func LastingChildren(parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured) []*unstructured.Unstructured {
+func LastingChildren(
+	parent *unstructured.Unstructured, claim variant.Claim, owned []*unstructured.Unstructured,
+) []*unstructured.Unstructured {
 	return slices.DeleteFunc(Children(parent, claim, owned).Owned, func(child *unstructured.Unstructured) bool {
 		return child.GetDeletionTimestamp() != nil
 	})

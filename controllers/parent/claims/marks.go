@@ -124,9 +124,11 @@ func ExplainUnmarked(claim variant.Claim, live *unstructured.Unstructured) strin
 	}
 }
 
-// OutputsWithoutMap returns the keys of a parent's outputs of an unknown map: they have a part of a map's marks, but not its name. There are
-// none unless the claim is a map's.
-func OutputsWithoutMap(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) (outputs []apply.Key) {
+// OutputsWithoutMap returns the keys of a parent's outputs of an unknown map: they have a part of a map's marks, but not its name. There
+// are none unless the claim is a map's.
+func OutputsWithoutMap(
+	parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured,
+) (outputs []apply.Key) {
 	if claim.Mark.Annotation != v1alpha1.MapAnnotation {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package parent
+package health
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 // TestLastSyncs checks what counts as changed, and forgets parents that are gone.
 func TestLastSyncs(t *testing.T) {
-	l := newLastSyncs()
+	l := NewLastSyncs(clocktesting.NewFakeClock(time.Unix(1000, 0)))
 	key := controller.Key{Namespace: "default", Name: "a"}
 	for _, c := range []struct {
 		reason  string
@@ -32,11 +32,11 @@ func TestLastSyncs(t *testing.T) {
 		if changed := l.set(key, c.uid, c.now); changed != c.changed {
 			t.Errorf("%s changed %t, want %t", c.reason, changed, c.changed)
 		}
-		if got := l.of(c.uid); got != c.now {
+		if got := l.Of(c.uid); got != c.now {
 			t.Errorf("%s %+v", c.reason, got)
 		}
 	}
-	if l.forget(key); len(l.byParent) > 0 || len(l.byKey) > 0 {
+	if l.Forget(key); len(l.byParent) > 0 || len(l.byKey) > 0 {
 		t.Errorf("%v %v are left of a parent that is gone", l.byParent, l.byKey)
 	}
 }
@@ -68,20 +68,23 @@ func TestFailsForGood(t *testing.T) {
 // TestSyncOfBusyHost checks that a sync for which the host had no worker says nothing of the parent: only when that was is noted.
 func TestSyncOfBusyHost(t *testing.T) {
 	now, changes := time.Unix(1000, 0), 0
-	r := &Reconciler{&shared{
-		config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}, lastSyncs: newLastSyncs(),
-	}}
-	r.NoteSyncs(true)
-	p := &pass{shared: r.shared, key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), programs: Programs{Revision: "B"}}
-	known := LastSync{Revision: "A", Result: ResultUnready, Message: "ConfigMap x is not ready"}
-	r.lastSyncs.set(p.key, p.parent.GetUID(), known)
-	p.noteSync(controller.Waiting, controller.ErrLater)
-	if got := r.lastSyncs.of(p.parent.GetUID()); got.Revision != "B" || !r.BusyAt().IsZero() || changes != 1 {
-		t.Errorf("a sync that is put off for another reason: %+v, busy at %v, %d changes", got, r.BusyAt(), changes)
+	l := NewLastSyncs(clocktesting.NewFakeClock(now))
+	l.Keep(true)
+	key, uid := controller.Key{Name: "p"}, types.UID("p-uid")
+	sync := func(err error) {
+		if l.Note(key, uid, Sync{Revision: "B", Retry: controller.Waiting, Err: err}) {
+			changes++
+		}
 	}
-	r.lastSyncs.set(p.key, p.parent.GetUID(), known)
-	p.noteSync(controller.Waiting, parenttest.BusyHost)
-	if got := r.lastSyncs.of(p.parent.GetUID()); got != known || !r.BusyAt().Equal(now) || changes != 1 {
-		t.Errorf("a busy host: %+v, busy at %v, %d changes", got, r.BusyAt(), changes)
+	known := LastSync{Revision: "A", Result: ResultUnready, Message: "ConfigMap x is not ready"}
+	l.set(key, uid, known)
+	sync(controller.ErrLater)
+	if got := l.Of(uid); got.Revision != "B" || !l.BusyAt().IsZero() || changes != 1 {
+		t.Errorf("a sync that is put off for another reason: %+v, busy at %v, %d changes", got, l.BusyAt(), changes)
+	}
+	l.set(key, uid, known)
+	sync(parenttest.BusyHost)
+	if got := l.Of(uid); got != known || !l.BusyAt().Equal(now) || changes != 1 {
+		t.Errorf("a busy host: %+v, busy at %v, %d changes", got, l.BusyAt(), changes)
 	}
 }

@@ -1,15 +1,11 @@
-package parent
+package health
 
 import (
 	"cmp"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // maxReports is how many of the parents that fail or wait are named.
@@ -46,52 +42,8 @@ type Report struct {
 	Since time.Time
 }
 
-// outcome returns what the pass knows about its end besides its error.
-func (p *pass) outcome(err error) outcome {
-	o := outcome{revision: p.editOf(p.programs.Revision), inputs: int32(len(p.observed.Inputs)), failingInputs: int32(p.failedInputs)}
-	switch {
-	case p.answered || err == nil:
-		o.inputsKnown = true
-	case o.inputs > 0: // No hook has answered, so that none of them is synced.
-		o.inputsKnown, o.failingInputs = true, o.inputs
-	}
-	return o
-}
-
-// noteState notes how a pass ended.
-func (r *Reconciler) noteState(key controller.Key, parent *unstructured.Unstructured, o outcome, err error) {
-	o.err, o.waits = err, r.waits.of(key)
-	if r.states.set(key, parent.GetUID(), o) {
-		r.config.Changed()
-	}
-}
-
-// noteParent notes a parent that has come or gone. Those of a former spec are nothing to its successor, which has the states now.
-func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
-	switch key := keyOf(source.Kind, e.Object()); {
-	case r.replaced.Load():
-	case e.New == nil || !r.isParent(source, e.New):
-		r.states.forget(key)
-	case !e.Replay:
-		r.states.add(key, e.New.GetUID())
-	}
-}
-
-// editOf returns by what a parent is synced: two specs may have the same scripts.
-func (r *shared) editOf(revision string) string { return r.config.Spec + "/" + revision }
-
-// Summary returns how the parents are. serving is the revision of the scripts that serves: Updated counts those that were synced by it. It
-// takes time for each parent.
-func (r *Reconciler) Summary(serving string) Summary {
-	r.states.serve(r.editOf(serving), r.parentKeys)
-	s := r.states.summary(int32(r.Parents()))
-	if slices.ContainsFunc(r.childRules, apply.Rule.HoldsBack) {
-		s.Outdated = new(r.outdated.total())
-	}
-	return s
-}
-
-func (s *syncStates) summary(parents int32) Summary {
+// Summary returns how the parents are, of which there are so many. It takes time for each that fails or waits.
+func (s *States) Summary(parents int32) Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := Summary{
@@ -118,10 +70,10 @@ func (s *syncStates) summary(parents int32) Summary {
 }
 
 // reports returns some of the parents in a state, and how many ways of it there are. The caller holds the lock.
-func (s *syncStates) reports(state SyncState) (reports []Report, ways int) {
+func (s *States) reports(state State) (reports []Report, ways int) {
 	type candidate struct {
 		key   controller.Key
-		known *syncState
+		known *parentState
 		first bool // of its way
 	}
 	older := func(a, b candidate) int {

@@ -1,4 +1,6 @@
-package parent
+// Package health keeps how the parents of a definition are: synced, failing or waiting, since when and for what reason, and how their last
+// syncs ended.
+package health
 
 import (
 	"errors"
@@ -18,42 +20,42 @@ import (
 // longPostponed is for how long all syncs of a parent may end with ErrLater before it counts as failing.
 const longPostponed = time.Minute
 
-// SyncState is how the last sync of a parent ended.
-type SyncState string
+// State is how a parent is.
+type State string
 
 // States of parents. A sync that ends with something transient leaves the state as it is.
 const (
-	Synced  SyncState = "synced"
-	Failing SyncState = "failing"
-	Waiting SyncState = "waiting" // A hook has answered waiting.
-	Pending SyncState = "pending" // There was no sync yet.
+	Synced  State = "synced"
+	Failing State = "failing"
+	Waiting State = "waiting" // A hook has answered waiting.
+	Pending State = "pending" // There was no sync yet.
 )
 
-// outcome is how a pass ended, for the states of parents.
-type outcome struct {
-	err   error
-	waits []variant.Wait
-	// revision is that of the scripts by which the parent was synced.
-	revision string
-	// inputs is the number of inputs of a map, and failingInputs how many of them have a problem. They are known if the inputs were read.
-	inputs, failingInputs int32
-	inputsKnown           bool
+// End is how a pass ended.
+type End struct {
+	Err   error
+	Waits []variant.Wait
+	// Edit is that of the definition and its scripts by which the parent was synced.
+	Edit string
+	// Inputs is the number of inputs of a map, and FailingInputs how many of them have a problem. They are known if the inputs were read.
+	Inputs, FailingInputs int32
+	InputsKnown           bool
 }
 
-// syncStates holds how the parents of a definition are. Kept in memory: the first passes after a start learn it again. A parent that is
+// States holds how the parents of a definition are. Kept in memory: the first passes after a start learn it again. A parent that is
 // synced takes no memory, unless it has inputs.
-type syncStates struct {
+type States struct {
 	clock clock.PassiveClock
 	seed  maphash.Seed
 
 	mu       sync.Mutex
-	byParent map[controller.Key]*syncState
+	byParent map[controller.Key]*parentState
 	pending  map[controller.Key]struct{}
 	total    counts
 	// serving is the revision of the scripts that serves, and behind are the parents that were synced last by another one, or not yet.
 	serving string
 	behind  map[controller.Key]string
-	// sweep is set from begin, at beganAt, until no parent is pending for the first time.
+	// sweep is set from Begin, at beganAt, until no parent is pending for the first time.
 	sweep   bool
 	beganAt time.Time
 }
@@ -64,10 +66,10 @@ type counts struct {
 	inputs, failingInputs, waitingInputs int32
 }
 
-// syncState is the state of one parent.
-type syncState struct {
+// parentState is the state of one parent.
+type parentState struct {
 	uid   types.UID
-	state SyncState
+	state State
 	// cause is why the parent fails or waits. Parents with the same text share it.
 	cause     unique.Handle[failure.Cause]
 	signature uint64 // of the cause
@@ -78,15 +80,15 @@ type syncState struct {
 	counts      counts
 }
 
-func newSyncStates(clock clock.PassiveClock) *syncStates {
-	return &syncStates{
-		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*syncState{}, pending: map[controller.Key]struct{}{},
+func NewStates(clock clock.PassiveClock) *States {
+	return &States{
+		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*parentState{}, pending: map[controller.Key]struct{}{},
 		behind: map[controller.Key]string{},
 	}
 }
 
-// begin notes that all parents are about to be synced. Those that are known and not among them are dropped.
-func (s *syncStates) begin(parents []controller.Key) {
+// Begin notes that all parents are about to be synced. Those that are known and not among them are dropped.
+func (s *States) Begin(parents []controller.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending, s.behind = make(map[controller.Key]struct{}, len(parents)), make(map[controller.Key]string, len(parents))
@@ -101,8 +103,8 @@ func (s *syncStates) begin(parents []controller.Key) {
 	s.sweep, s.beganAt = len(parents) > 0, s.clock.Now()
 }
 
-// add notes a new parent.
-func (s *syncStates) add(key controller.Key, uid types.UID) {
+// Add notes a new parent.
+func (s *States) Add(key controller.Key, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.byParent[key]; known != nil && known.uid != uid {
@@ -111,8 +113,8 @@ func (s *syncStates) add(key controller.Key, uid types.UID) {
 	s.pending[key], s.behind[key] = struct{}{}, ""
 }
 
-// forget drops a parent that is gone, and reports whether the summary has changed.
-func (s *syncStates) forget(key controller.Key) (changed bool) {
+// Forget drops a parent that is gone, and reports whether the summary has changed.
+func (s *States) Forget(key controller.Key) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.byParent[key]
@@ -121,18 +123,18 @@ func (s *syncStates) forget(key controller.Key) (changed bool) {
 	return s.done(key) || known
 }
 
-// set notes how a pass ended, and reports whether the summary has changed.
-func (s *syncStates) set(key controller.Key, uid types.UID, o outcome) (changed bool) {
+// Set notes how a pass ended, and reports whether the summary has changed.
+func (s *States) Set(key controller.Key, uid types.UID, end End) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := syncState{uid: uid, state: Synced}
+	before := parentState{uid: uid, state: Synced}
 	if known := s.byParent[key]; known != nil && known.uid == uid {
 		before = *known
 	} else if _, pending := s.pending[key]; pending {
 		before.state = Pending
 	}
 	next := before
-	next.advance(s.clock.Now(), s.seed, o)
+	next.advance(s.clock.Now(), s.seed, end)
 	s.drop(key)
 	if next.counts != (counts{}) || !next.postponedAt.IsZero() {
 		kept := next // A parent that is synced allocates nothing.
@@ -140,12 +142,12 @@ func (s *syncStates) set(key controller.Key, uid types.UID, o outcome) (changed 
 		s.total.add(next.counts, 1)
 	}
 	swept := next.state != Pending && s.done(key)
-	updated := !errors.Is(o.err, controller.ErrLater) && s.noteRevision(key, o.revision)
+	updated := !errors.Is(end.Err, controller.ErrLater) && s.noteEdit(key, end.Edit)
 	return swept || updated || before.state != next.state || before.signature != next.signature || before.counts != next.counts
 }
 
-// isPostponed reports whether all syncs of a parent have ended with ErrLater for so long that it counts as failing.
-func (s *syncStates) isPostponed(key controller.Key, uid types.UID) bool {
+// IsPostponed reports whether all syncs of a parent have ended with ErrLater for so long that it counts as failing.
+func (s *States) IsPostponed(key controller.Key, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.byParent[key]
@@ -153,22 +155,22 @@ func (s *syncStates) isPostponed(key controller.Key, uid types.UID) bool {
 }
 
 // drop removes what is known about a parent. The caller holds the lock, as for done.
-func (s *syncStates) drop(key controller.Key) {
+func (s *States) drop(key controller.Key) {
 	if known := s.byParent[key]; known != nil {
 		s.total.add(known.counts, -1)
 		delete(s.byParent, key)
 	}
 }
 
-// hasSwept reports whether all parents have been synced since the start.
-func (s *syncStates) hasSwept() bool {
+// HasSwept reports whether all parents have been synced since the start.
+func (s *States) HasSwept() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.beganAt.IsZero() && !s.sweep
 }
 
 // done notes that a parent is not pending, and reports whether that ends the sweep over all of them.
-func (s *syncStates) done(key controller.Key) (swept bool) {
+func (s *States) done(key controller.Key) (swept bool) {
 	delete(s.pending, key)
 	if !s.sweep || len(s.pending) > 0 {
 		return false
@@ -178,26 +180,26 @@ func (s *syncStates) done(key controller.Key) (swept bool) {
 }
 
 // advance changes the state to that after a pass. It keeps since when the parent fails if it fails in the same way.
-func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
-	state, why, text := Synced, failure.Cause{}, ""
+func (s *parentState) advance(now time.Time, seed maphash.Seed, end End) {
+	next, why, text := Synced, failure.Cause{}, ""
 	switch {
-	case o.err != nil && errors.Is(o.err, controller.ErrLater):
-		if busy := failure.IsBusy(o.err); s.postponedAt.IsZero() || s.busy != busy {
+	case end.Err != nil && errors.Is(end.Err, controller.ErrLater):
+		if busy := failure.IsBusy(end.Err); s.postponedAt.IsZero() || s.busy != busy {
 			s.postponedAt, s.busy = now, busy
 		}
 		if s.state == Failing || now.Sub(s.postponedAt) < longPostponed {
 			return
 		}
-		state, text, why = Failing, o.err.Error(), failure.CauseOf(o.err)
+		next, text, why = Failing, end.Err.Error(), failure.CauseOf(end.Err)
 		if s.busy {
-			state = Waiting
+			next = Waiting
 		}
-	case o.err != nil:
+	case end.Err != nil:
 		s.postponedAt = time.Time{}
-		state, text, why = Failing, o.err.Error(), failure.CauseOf(o.err)
-	case len(o.waits) > 0:
+		next, text, why = Failing, end.Err.Error(), failure.CauseOf(end.Err)
+	case len(end.Waits) > 0:
 		s.postponedAt = time.Time{}
-		state, text, why = Waiting, o.waits[0].String(), failure.CauseOfWait(o.waits[0])
+		next, text, why = Waiting, end.Waits[0].String(), failure.CauseOfWait(end.Waits[0])
 	default:
 		s.postponedAt = time.Time{}
 	}
@@ -205,18 +207,18 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 	if text != "" {
 		signature = maphash.String(seed, failure.IdentityOf(why.Place, text))
 	}
-	if state != s.state || signature != s.signature {
-		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)
+	if next != s.state || signature != s.signature {
+		s.state, s.signature, s.since, s.cause = next, signature, now, unique.Make(why)
 	}
-	s.counts = s.countsAfter(o)
+	s.counts = s.countsAfter(end)
 }
 
 // countsAfter returns what the parent adds to the sums.
-func (s *syncState) countsAfter(o outcome) counts {
-	after := counts{inputs: s.counts.inputs, waitingInputs: int32(inputsOf(o.waits))}
+func (s *parentState) countsAfter(end End) counts {
+	after := counts{inputs: s.counts.inputs, waitingInputs: int32(inputsOf(end.Waits))}
 	switch {
-	case o.inputsKnown:
-		after.inputs, after.failingInputs = o.inputs, o.failingInputs
+	case end.InputsKnown:
+		after.inputs, after.failingInputs = end.Inputs, end.FailingInputs
 	case s.state == Failing:
 		after.failingInputs = after.inputs
 	}

@@ -1,0 +1,36 @@
+package parent
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/parent/health"
+	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// TestParentsOfFormerSpec checks that what happens to parents of a former spec, whose instance may go on for a while, is nothing to its
+// successor, which has taken over the states.
+func TestParentsOfFormerSpec(t *testing.T) {
+	reconciler := func() *Reconciler {
+		return &Reconciler{&shared{states: health.NewStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))}}
+	}
+	former, next := reconciler(), reconciler()
+	source := &parentSource{ParentRule: variant.ParentRule{
+		Resource: parenttest.ThingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
+	}}
+	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
+	if got := former.Summary(""); got.Pending != 1 {
+		t.Errorf("before the edit: %+v, want one that is pending", got)
+	}
+	next.Succeed(former)
+	next.states.Begin(nil)
+	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
+	if got := next.Summary(""); got.Pending != 0 {
+		t.Errorf("after it: %+v, want none", got)
+	}
+}
