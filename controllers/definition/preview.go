@@ -16,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -39,7 +39,7 @@ type PreviewSubject struct {
 	Plan, Serving           *plan.Plan
 	Scripts, ServingScripts map[string]engines.Program
 	// Parents returns the parents of Plan as they are.
-	Parents func() *parent.Sampler
+	Parents func() *samples.Sampler
 	// Alone is set if Serving is nil because what served before can't be had: nobody can say whether parents that fail did so before, so
 	// that these are told and hold nothing.
 	Alone bool

@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
@@ -300,7 +301,7 @@ func (r *Reconciler) askStable(
 	ctx, cancel := engines.WithBudget(context.Background(), previewSync, context.DeadlineExceeded)
 	defer cancel()
 	subject := PreviewSubject{
-		Plan: i.plan, Scripts: programs, Parents: func() *parent.Sampler { return i.reconciler.SamplerOf(object) },
+		Plan: i.plan, Scripts: programs, Parents: func() *samples.Sampler { return i.reconciler.SamplerOf(object) },
 		TrustDomain: i.plan.Config.Definition,
 	}
 	if stable != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -25,7 +26,7 @@ func listened(level int) (*pass, *[]string) {
 	own.Set(level)
 	return &pass{
 		shared: &shared{config: Config{Definition: "MapController m"}, env: Environment{Log: verbosity.Raised(process, own)}},
-		key:    controller.Key{Name: "p"}, source: &parentSource{},
+		key:    controller.Key{Name: "p"}, source: &sources.Parent{},
 	}, &lines
 }
 

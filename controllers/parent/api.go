@@ -1,9 +1,13 @@
 package parent
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 // What callers configure and read of the rooms below this package: they need to know none of them.
@@ -40,3 +44,21 @@ const (
 	ResultUnready = health.ResultUnready
 	ResultFailed  = health.ResultFailed
 )
+
+// Sampler returns a Sampler of all parents. The caches must be synced.
+func (r *Reconciler) Sampler() *samples.Sampler { return r.sampled().All() }
+
+// SamplerOf returns a Sampler of one parent.
+func (r *Reconciler) SamplerOf(object *unstructured.Unstructured) *samples.Sampler {
+	return r.sampled().Of(object)
+}
+
+func (r *Reconciler) sampled() samples.Source {
+	return samples.Source{
+		Sources: &r.sources, Claim: r.config.Variant.Claim, Selector: r.config.Selector,
+		Pool: r.env.Pool, Caches: r.previewCaches, Related: r.RelatedResources,
+	}
+}
+
+// RelatedResources returns the resources that the customize hook's answers select now.
+func (r *Reconciler) RelatedResources() []discovery.Resource { return r.related.Resources() }

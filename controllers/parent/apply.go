@@ -60,7 +60,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 
 // rulesBySchema returns the rules for children with the current schemas of their kinds.
 func (r *shared) rulesBySchema(ctx context.Context) []apply.Rule {
-	rules := slices.Clone(r.childRules)
+	rules := slices.Clone(r.sources.Rules)
 	for i := range rules {
 		rules[i].Schema = r.env.Schemas.For(ctx, rules[i].Kind)
 	}
@@ -69,7 +69,7 @@ func (r *shared) rulesBySchema(ctx context.Context) []apply.Rule {
 
 // SchemaChanges returns how often the known schemas of the definition's parents and children
 // have changed. It costs no request.
-func (r *shared) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
+func (r *shared) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.sources.Kinds...) }
 
 // excluding returns the objects that are not in keep.
 func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
@@ -296,10 +296,8 @@ func apiGroup(owner *metav1.OwnerReference) string {
 
 // resourceOf returns the resource of an observed object.
 func (r *shared) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
-	for i := range r.children {
-		if r.children[i].Kind == object.GroupVersionKind() {
-			return r.children[i].GroupVersionResource
-		}
+	if source := r.sources.ChildrenOf(object.GroupVersionKind()); source != nil {
+		return source.GroupVersionResource
 	}
 	return schema.GroupVersionResource{} // Can not happen: all observed children are of declared kinds.
 }

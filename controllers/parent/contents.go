@@ -66,7 +66,7 @@ func (p *pass) noteWrite(outcome apply.Outcome) {
 	if outcome.Partial {
 		p.wrotePartial = true
 		p.pendingWrites.NotePartial(owner, outcome)
-		if cached := p.cachedChild(outcome.Object); cached != nil { // Its event may have come before the answer.
+		if cached := p.sources.CachedChild(outcome.Object); cached != nil { // Its event may have come before the answer.
 			p.pendingWrites.Observe(informer.Event{New: cached})
 		}
 		return
@@ -88,12 +88,13 @@ func (p *pass) awaitContents(result controller.Result) controller.Result {
 	return result
 }
 
-// cachedChild returns what the cache shows of a child, or nil.
-func (r *shared) cachedChild(child *unstructured.Unstructured) *unstructured.Unstructured {
-	for i := range r.children {
-		if r.children[i].Kind == child.GroupVersionKind() {
-			return r.children[i].cache.Get(child.GetNamespace(), child.GetName())
-		}
+// appliedFields returns the entries of a child's managedFields that this program has applied.
+func (r *shared) appliedFields(child *unstructured.Unstructured) []any {
+	if fields := r.pendingWrites.Fields(child); fields != nil {
+		return fields
+	}
+	if source := r.sources.ChildrenOf(child.GroupVersionKind()); source != nil {
+		return source.Cache.AppliedFields(child)
 	}
 	return nil
 }

@@ -5,20 +5,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Parents returns the number of parents.
 func (r *Reconciler) Parents() int {
 	count := 0
-	r.eachParent(func(*parentSource, *unstructured.Unstructured) { count++ })
+	r.sources.EachParent(func(*sources.Parent, *unstructured.Unstructured) { count++ })
 	return count
 }
 
 // ParentsOf returns the number of parents of one kind.
 func (r *Reconciler) ParentsOf(kind schema.GroupKind) int {
 	count := 0
-	r.eachParent(func(source *parentSource, _ *unstructured.Unstructured) {
+	r.sources.EachParent(func(source *sources.Parent, _ *unstructured.Unstructured) {
 		if source.Kind.GroupKind() == kind {
 			count++
 		}
@@ -29,7 +30,7 @@ func (r *Reconciler) ParentsOf(kind schema.GroupKind) int {
 // NotSelected returns the number of parents that another rule for their kind does not select.
 func (r *Reconciler) NotSelected(rule variant.ParentRule) int {
 	count := 0
-	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
+	r.sources.EachParent(func(source *sources.Parent, parent *unstructured.Unstructured) {
 		if source.Kind.GroupKind() == rule.Kind.GroupKind() && !rule.Selects(parent) {
 			count++
 		}
@@ -41,17 +42,17 @@ func (r *Reconciler) NotSelected(rule variant.ParentRule) int {
 // does not count those that are being deleted.
 func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 	count := 0
-	for i := range r.children {
-		child := &r.children[i]
+	for i := range r.sources.Children {
+		child := &r.sources.Children[i]
 		if child.Kind.GroupKind() != kind {
 			continue
 		}
-		r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
+		r.sources.EachParent(func(_ *sources.Parent, parent *unstructured.Unstructured) {
 			claim, err := r.config.Variant.Claim(parent)
 			if err != nil {
 				return // An invalid parent manages no children.
 			}
-			for _, object := range claims.Children(parent, claim, child.cache.OwnedBy(parent.GetUID())).Owned {
+			for _, object := range claims.Children(parent, claim, child.Cache.OwnedBy(parent.GetUID())).Owned {
 				if object.GetDeletionTimestamp() == nil {
 					count++
 				}
@@ -59,14 +60,4 @@ func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 		})
 	}
 	return count
-}
-
-func (r *Reconciler) eachParent(do func(source *parentSource, parent *unstructured.Unstructured)) {
-	for i := range r.parents {
-		for _, parent := range r.parents[i].cache.List() {
-			if r.isParent(&r.parents[i], parent) {
-				do(&r.parents[i], parent)
-			}
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -63,8 +64,10 @@ func (r *shared) guardDeletion(
 
 // guardRelease returns why the finalizer of a parent that is being deleted must stay, although the definition has no finalize hook any
 // more, or nil: without it the garbage collector deletes the children.
-func (r *Reconciler) guardRelease(ctx context.Context, key controller.Key, parent *unstructured.Unstructured) error {
-	if r.config.Guard == nil || r.config.Finalizing.Enabled || parent.GetDeletionTimestamp() == nil || !r.hasFinalizer(parent) {
+func (r *Reconciler) guardRelease(
+	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, source *sources.Parent,
+) error {
+	if r.config.Guard == nil || r.config.Finalizing.Enabled || parent.GetDeletionTimestamp() == nil || !source.HasFinalizer(parent) {
 		return nil
 	}
 	children, err := r.findLastingChildren(parent)
@@ -155,7 +158,7 @@ func (p *pass) noteRequest() {
 // zero time is for all. The caches must be synced.
 func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema.GroupKind]int, parents int) {
 	children = map[schema.GroupKind]int{}
-	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
+	r.sources.EachParent(func(_ *sources.Parent, parent *unstructured.Unstructured) {
 		parents++
 		for _, child := range r.LastingChildren(parent) {
 			if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
@@ -180,10 +183,10 @@ func (r *Reconciler) findLastingChildren(parent *unstructured.Unstructured) (chi
 		return nil, err
 	}
 	created := r.pendingWrites.CreatedBy(parent.GetUID())
-	for i := range r.children {
-		owned := r.children[i].cache.OwnedBy(parent.GetUID())
+	for i := range r.sources.Children {
+		owned := r.sources.Children[i].Cache.OwnedBy(parent.GetUID())
 		r.pendingWrites.SetNewest(owned)
-		owned = append(owned, unknown(created, owned, r.children[i].Kind)...)
+		owned = append(owned, unknown(created, owned, r.sources.Children[i].Kind)...)
 		children = append(children, claims.LastingChildren(parent, claim, owned)...)
 	}
 	return children, nil

@@ -3,7 +3,6 @@ package parent
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,7 +59,7 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 // fieldRemedy returns what to do about a field that a kind of children does not have. meant is that of apply.MeantField.
 func (p *pass) fieldRemedy(kind schema.GroupVersionKind, meant string) string {
 	remedy := "correct the name in the hook, or leave the field out"
-	if p.isCustomChild(kind) {
+	if source := p.sources.ChildrenOf(kind); source != nil && source.Custom {
 		remedy += ", or name it in the schema of the CustomResourceDefinition"
 	}
 	return strings.TrimSpace(meant + " " + remedy)
@@ -87,9 +86,4 @@ func (p *pass) unknownFields(outcome apply.Outcome) []string {
 		paths = append(paths, change.Schema.Dropped(desired.Object)...)
 	}
 	return paths
-}
-
-// isCustomChild reports whether a CustomResourceDefinition defines a kind of children.
-func (r *shared) isCustomChild(kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind == kind && c.Custom })
 }

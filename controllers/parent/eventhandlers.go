@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -37,20 +38,20 @@ func (r *Reconciler) Watch(queue Queue) error {
 	r.env.Registry.add(r)
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
-	for i := range r.parents {
-		watch(r.parents[i].cache, func(e informer.Event) { r.parentEvent(queue, &r.parents[i], e) })
+	for i := range r.sources.Parents {
+		watch(r.sources.Parents[i].Cache, func(e informer.Event) { r.parentEvent(queue, &r.sources.Parents[i], e) })
 	}
-	for i := range r.children {
-		watch(r.children[i].cache, func(e informer.Event) { r.childEvent(queue, e) })
+	for i := range r.sources.Children {
+		watch(r.sources.Children[i].Cache, func(e informer.Event) { r.childEvent(queue, e) })
 	}
-	for i := range r.inputSources {
-		watch(r.inputSources[i].cache, func(e informer.Event) { r.inputEvent(queue, &r.inputSources[i], e) })
+	for i := range r.sources.Inputs {
+		watch(r.sources.Inputs[i].Cache, func(e informer.Event) { r.inputEvent(queue, &r.sources.Inputs[i], e) })
 	}
-	if r.revisions != nil {
-		watch(r.revisions.cache, func(e informer.Event) { r.ownedEvent(queue, e) })
+	if r.sources.Revisions != nil {
+		watch(r.sources.Revisions.Cache, func(e informer.Event) { r.ownedEvent(queue, e) })
 	}
-	if r.namespaces != nil {
-		watch(r.namespaces, func(e informer.Event) { r.namespaceEvent(queue, e) })
+	if r.sources.Namespaces != nil {
+		watch(r.sources.Namespaces, func(e informer.Event) { r.namespaceEvent(queue, e) })
 	}
 	return errors.Join(errs...)
 }
@@ -63,36 +64,27 @@ func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
 // ResyncSome does so with the parents that selects returns true for.
 func (r *Reconciler) ResyncSome(queue Queue, interval time.Duration, selects func(parent *unstructured.Unstructured) bool) {
 	var after time.Duration
-	for i := range r.parents {
-		for _, parent := range r.parents[i].cache.List() {
-			if r.isParent(&r.parents[i], parent) && selects(parent) {
-				queue.EnqueueAfter(keyOf(r.parents[i].Kind, parent), after)
+	for i := range r.sources.Parents {
+		for _, parent := range r.sources.Parents[i].Cache.List() {
+			if r.sources.Parents[i].Manages(parent) && selects(parent) {
+				queue.EnqueueAfter(keyOf(r.sources.Parents[i].Kind, parent), after)
 				after += interval
 			}
 		}
 	}
 }
 
-func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
-	for i := range r.parents {
-		if r.parents[i].Kind.GroupKind() == kind {
-			return &r.parents[i]
-		}
-	}
-	return nil
-}
-
 // parentEvent enqueues a parent that is or was selected.
-func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
+func (r *Reconciler) parentEvent(queue Queue, source *sources.Parent, e informer.Event) {
 	r.pendingWrites.Observe(e)
-	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
+	if e.Old == nil || e.New == nil || source.Manages(e.Old) != source.Manages(e.New) {
 		r.noteParent(source, e)
 		r.config.Changed()
 	}
 	if e.New != nil && source.IgnoresStatus(e.New) && onlyStatusChanged(e) {
 		return
 	}
-	if r.isParent(source, e.Object()) || e.Old != nil && r.isParent(source, e.Old) {
+	if source.Manages(e.Object()) || e.Old != nil && source.Manages(e.Old) {
 		queue.Enqueue(keyOf(source.Kind, e.Object()))
 	}
 }
@@ -160,18 +152,18 @@ func (r *Reconciler) enqueueReferenced(queue Queue, object *unstructured.Unstruc
 	if source.Namespaced {
 		namespace = object.GetNamespace()
 	}
-	if parent := source.cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && r.isParent(source, parent) {
+	if parent := source.Cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && source.Manages(parent) {
 		queue.EnqueueSoon(keyOf(source.Kind, parent), debounce)
 	}
 }
 
 // referencedSource returns the source of the kind that ref names, in any version.
-func (r *Reconciler) referencedSource(ref *metav1.OwnerReference) *parentSource {
+func (r *Reconciler) referencedSource(ref *metav1.OwnerReference) *sources.Parent {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return nil
 	}
-	return r.parentSource(schema.GroupKind{Group: gv.Group, Kind: ref.Kind})
+	return r.sources.ParentsOf(schema.GroupKind{Group: gv.Group, Kind: ref.Kind})
 }
 
 // enqueueAdopters enqueues the parents whose selector matches an orphan. It finds them with the
@@ -181,10 +173,10 @@ func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructu
 		return
 	}
 	set := orphan.GetLabels()
-	for i := range r.parents {
-		source := &r.parents[i]
+	for i := range r.sources.Parents {
+		source := &r.sources.Parents[i]
 		for _, pair := range informer.PairsOf(set) {
-			for _, parent := range source.cache.ByIndex(r.config.SelectorIndex, pair) {
+			for _, parent := range source.Cache.ByIndex(r.config.SelectorIndex, pair) {
 				if r.canAdopt(source, parent, orphan.GetNamespace(), set) {
 					queue.EnqueueSoon(keyOf(source.Kind, parent), debounce)
 				}
@@ -193,8 +185,8 @@ func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructu
 	}
 }
 
-func (r *Reconciler) canAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
-	if source.Namespaced && parent.GetNamespace() != namespace || !r.isParent(source, parent) {
+func (r *Reconciler) canAdopt(source *sources.Parent, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
+	if source.Namespaced && parent.GetNamespace() != namespace || !source.Manages(parent) {
 		return false
 	}
 	selector, err := r.config.Selector(parent)
@@ -207,8 +199,8 @@ func (r *Reconciler) indexParents() error {
 	if r.config.SelectorIndex == "" {
 		return nil
 	}
-	for i := range r.parents {
-		err := r.parents[i].cache.AddIndex(r.config.SelectorIndex, func(parent *unstructured.Unstructured) []string {
+	for i := range r.sources.Parents {
+		err := r.sources.Parents[i].Cache.AddIndex(r.config.SelectorIndex, func(parent *unstructured.Unstructured) []string {
 			selector, err := r.config.Selector(parent)
 			if err != nil {
 				return nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -31,21 +32,16 @@ type Finalizing struct {
 // errGone silently ends a pass over a parent that no longer exists.
 var errGone = errors.New("the parent is gone")
 
-// hasFinalizer reports whether the parent has the definition's finalizer.
-func (r *shared) hasFinalizer(parent *unstructured.Unstructured) bool {
-	return r.config.Finalizing.Name != "" && slices.Contains(parent.GetFinalizers(), r.config.Finalizing.Name)
-}
-
 // shouldFinalize reports whether the finalize hook is called for the parent (section 3.5 of the
 // specification).
-func (r *shared) shouldFinalize(parent *unstructured.Unstructured, source *parentSource) bool {
+func (r *shared) shouldFinalize(parent *unstructured.Unstructured, source *sources.Parent) bool {
 	return r.config.Finalizing.Enabled && (parent.GetDeletionTimestamp() != nil || !source.Selects(parent))
 }
 
 // syncFinalizer adds the finalizer before anything is created for a parent, or removes it if the
 // definition has no finalize hook any more. It returns the updated parent.
 func (r *Reconciler) syncFinalizer(
-	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
+	ctx context.Context, parent *unstructured.Unstructured, source *sources.Parent,
 ) (*unstructured.Unstructured, error) {
 	if r.finalizerPatch(parent, source) == nil {
 		return parent, nil
@@ -53,15 +49,15 @@ func (r *Reconciler) syncFinalizer(
 	updated, err := r.patchMetadata(ctx, parent, source, func(parent *unstructured.Unstructured) (map[string]any, error) {
 		return r.finalizerPatch(parent, source), nil
 	})
-	if err == nil && (!r.isParent(source, updated) || updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0) {
+	if err == nil && (!source.Manages(updated) || updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0) {
 		return nil, errGone
 	}
 	return updated, err
 }
 
 // finalizerPatch returns the merge patch of the parent's metadata, or nil.
-func (r *shared) finalizerPatch(parent *unstructured.Unstructured, source *parentSource) map[string]any {
-	f, held := r.config.Finalizing, r.hasFinalizer(parent)
+func (r *shared) finalizerPatch(parent *unstructured.Unstructured, source *sources.Parent) map[string]any {
+	f, held := r.config.Finalizing, source.HasFinalizer(parent)
 	switch {
 	case f.Enabled && !held && parent.GetDeletionTimestamp() == nil && source.Selects(parent):
 		return map[string]any{"finalizers": append(parent.GetFinalizers(), f.Name)}
@@ -73,12 +69,12 @@ func (r *shared) finalizerPatch(parent *unstructured.Unstructured, source *paren
 }
 
 // managesChildren reports whether this pass writes children (Appendix B of the specification).
-func (r *shared) managesChildren(observed variant.Observed, desired variant.Desired) bool {
-	f := r.config.Finalizing
+func (p *pass) managesChildren(observed variant.Observed, desired variant.Desired) bool {
+	f := p.config.Finalizing
 	switch {
 	case !observed.Deleting():
 		return true
-	case !f.Enabled || !r.hasFinalizer(observed.Parent):
+	case !f.Enabled || !p.source.HasFinalizer(observed.Parent):
 		return false
 	case slices.Contains(observed.Parent.GetFinalizers(), metav1.FinalizerDeleteDependents),
 		slices.Contains(observed.Parent.GetFinalizers(), metav1.FinalizerOrphanDependents):

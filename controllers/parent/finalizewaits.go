@@ -92,7 +92,7 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 	if !p.config.Finalizing.Enabled {
 		return result
 	}
-	if !p.observed.Finalizing || !p.hasFinalizer(p.parent) {
+	if !p.observed.Finalizing || !p.source.HasFinalizer(p.parent) {
 		if p.finalizeWaits.forget(p.key) {
 			p.config.Changed()
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -36,10 +37,10 @@ func (r *Reconciler) noteState(key controller.Key, parent *unstructured.Unstruct
 }
 
 // noteParent notes a parent that has come or gone. Those of a former spec are nothing to its successor, which has the states now.
-func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
+func (r *Reconciler) noteParent(source *sources.Parent, e informer.Event) {
 	switch key := keyOf(source.Kind, e.Object()); {
 	case r.replaced.Load():
-	case e.New == nil || !r.isParent(source, e.New):
+	case e.New == nil || !source.Manages(e.New):
 		r.states.Forget(key)
 	case !e.Replay:
 		r.states.Add(key, e.New.GetUID())
@@ -54,7 +55,7 @@ func (r *shared) editOf(revision string) string { return r.config.Spec + "/" + r
 func (r *Reconciler) Summary(serving string) health.Summary {
 	r.states.Serve(r.editOf(serving), r.parentKeys)
 	s := r.states.Summary(int32(r.Parents()))
-	if slices.ContainsFunc(r.childRules, apply.Rule.HoldsBack) {
+	if slices.ContainsFunc(r.sources.Rules, apply.Rule.HoldsBack) {
 		s.Outdated = new(r.outdated.total())
 	}
 	return s
@@ -79,7 +80,7 @@ func (p *pass) noteSync(retry controller.Retry, err error) {
 
 // EachParent calls do for each parent, with how it was synced last.
 func (r *Reconciler) EachParent(do func(parent *unstructured.Unstructured, last health.LastSync)) {
-	r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
+	r.sources.EachParent(func(_ *sources.Parent, parent *unstructured.Unstructured) {
 		do(parent, r.lastSyncs.Of(parent.GetUID()))
 	})
 }

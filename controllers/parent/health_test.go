@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -20,7 +21,7 @@ func TestParentsOfFormerSpec(t *testing.T) {
 		return &Reconciler{&shared{states: health.NewStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))}}
 	}
 	former, next := reconciler(), reconciler()
-	source := &parentSource{ParentRule: variant.ParentRule{
+	source := &sources.Parent{ParentRule: variant.ParentRule{
 		Resource: parenttest.ThingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
 	}}
 	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})

@@ -19,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -305,7 +306,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 		detector:      loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
 		status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft(),
 	}
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
+	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	for range 2 * loops.MaxRewrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {
@@ -345,7 +346,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 		status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft(),
 	}
 	defer r.pendingWrites.Close()
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
 	p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -69,14 +70,14 @@ func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.
 
 // removesFinalizer reports whether the finalizer is to be removed from the parent.
 func (p *pass) removesFinalizer(parent *unstructured.Unstructured, desired variant.Desired) bool {
-	return desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.shouldFinalize(parent, p.source)
+	return desired.Finalized && p.observed.Finalizing && p.source.HasFinalizer(parent) && p.shouldFinalize(parent, p.source)
 }
 
 // patchMetadata merges the result of wanted into the parent's metadata. After a conflict it
 // reads the parent and calls wanted again, so that frequent writes of others do not block
 // it. It returns the parent unchanged if wanted returns nothing.
 func (r *shared) patchMetadata(
-	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
+	ctx context.Context, parent *unstructured.Unstructured, source *sources.Parent,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
 	updated, err := r.mergeMetadata(ctx, parent, source, wanted)
@@ -96,7 +97,7 @@ func (r *shared) patchMetadata(
 // mergeMetadata is patchMetadata without the retry. A request is not canceled when ctx ends, as
 // it may have succeeded.
 func (r *shared) mergeMetadata(
-	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
+	ctx context.Context, parent *unstructured.Unstructured, source *sources.Parent,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
 	metadata, err := wanted(parent)
@@ -131,7 +132,7 @@ func (r *shared) mergeMetadata(
 
 // live reads a parent after a conflict. It returns an error if the parent is gone, or its
 // deletion has begun since: the pass does not know about that.
-func (r *shared) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
+func (r *shared) live(ctx context.Context, parent *unstructured.Unstructured, source *sources.Parent) (*unstructured.Unstructured, error) {
 	live, err := r.get(ctx, source.GroupVersionResource, parent.GetNamespace(), parent.GetName())
 	switch {
 	case apierrors.IsNotFound(err), err == nil && live.GetUID() != parent.GetUID():

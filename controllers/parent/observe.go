@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -21,17 +22,17 @@ import (
 
 // find returns the newest known state of a parent and its source, or nil if there is no such
 // parent.
-func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *parentSource) {
-	source := r.parentSource(key.Kind.GroupKind())
+func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *sources.Parent) {
+	source := r.sources.ParentsOf(key.Kind.GroupKind())
 	if source == nil {
 		return nil, nil
 	}
-	cached := source.cache.Get(key.Namespace, key.Name)
+	cached := source.Cache.Get(key.Namespace, key.Name)
 	if cached == nil {
 		return nil, nil
 	}
 	newest := r.pendingWrites.Newest(cached)
-	if !r.isParent(source, newest) {
+	if !source.Manages(newest) {
 		return nil, nil
 	}
 	return newest, source
@@ -39,22 +40,16 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 
 // Cached returns an object of a parent resource, also if the definition does not manage it, or nil if there is none.
 func (r *Reconciler) Cached(key controller.Key) *unstructured.Unstructured {
-	if source := r.parentSource(key.Kind.GroupKind()); source != nil {
-		return source.cache.Get(key.Namespace, key.Name)
+	if source := r.sources.ParentsOf(key.Kind.GroupKind()); source != nil {
+		return source.Cache.Get(key.Namespace, key.Name)
 	}
 	return nil
 }
 
 // Manages reports whether an object is a parent of the definition.
 func (r *Reconciler) Manages(object *unstructured.Unstructured) bool {
-	source := r.parentSource(object.GroupVersionKind().GroupKind())
-	return source != nil && r.isParent(source, object)
-}
-
-// isParent reports whether the definition manages an object: it selects the object, or still has
-// to finalize it.
-func (r *shared) isParent(source *parentSource, parent *unstructured.Unstructured) bool {
-	return source.Selects(parent) || r.hasFinalizer(parent)
+	source := r.sources.ParentsOf(object.GroupVersionKind().GroupKind())
+	return source != nil && source.Manages(object)
 }
 
 // observe collects the input of the pass. It is the only reader of the caches.
@@ -72,10 +67,10 @@ func (p *pass) observe(ctx context.Context) error {
 		ScriptRevision: p.programs.Revision, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate,
 	}
 	created := p.pendingWrites.CreatedBy(p.parent.GetUID())
-	for i := range p.children {
-		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)
+	for i := range p.sources.Children {
+		p.observed.Children = append(p.observed.Children, p.claimKind(&p.sources.Children[i], claim, created)...)
 	}
-	if p.revisions != nil {
+	if p.sources.Revisions != nil {
 		p.observeRevisions(created)
 	}
 	if p.observed.Inputs, err = p.inputs(); err != nil {
@@ -112,7 +107,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 
 // claimKind returns the parent's children of one resource, sorted, and records those to adopt
 // and to release.
-func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+func (p *pass) claimKind(child *sources.Child, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claims.Children(p.parent, claim, candidates)
@@ -129,10 +124,10 @@ func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*uns
 
 // candidates returns the objects of one resource that the parent owns or might adopt, in their
 // newest state.
-func (p *pass) candidates(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
-	found := child.cache.OwnedBy(p.parent.GetUID())
+func (p *pass) candidates(child *sources.Child, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+	found := child.Cache.OwnedBy(p.parent.GetUID())
 	if claim.Selector != nil {
-		found = append(found, child.cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)
+		found = append(found, child.Cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)
 	}
 	p.pendingWrites.SetNewest(found)
 	found = append(found, unknown(created, found, child.Kind)...)
@@ -222,4 +217,13 @@ func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, err
 	}
 	p.related.AwaitServed(p.key, apiVersion, resource)
 	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before AwaitServed.
+}
+
+// isUpToDate reports whether applying desired leaves observed unchanged.
+func (p *pass) isUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
+	at := slices.IndexFunc(p.rules, func(rule apply.Rule) bool { return rule.Kind == desired.GroupVersionKind() })
+	if at < 0 {
+		return false, nil // Can not happen: all children are of declared kinds.
+	}
+	return p.rules[at].UpToDate(observed, desired, p.owner(), p.appliedFields(observed))
 }

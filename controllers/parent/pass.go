@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -21,7 +22,7 @@ import (
 type pass struct {
 	*shared
 	key      controller.Key
-	source   *parentSource
+	source   *sources.Parent
 	parent   *unstructured.Unstructured // updated by each write
 	programs Programs
 	// oldPrograms are those of other revisions of the scripts that calls name, by ID.
@@ -232,7 +233,7 @@ func (p *pass) inputsOf(desired variant.Desired) answers.Inputs {
 	if len(desired.Annotations) > 0 {
 		counted |= answers.ReadAnnotations
 	}
-	if p.hasStatus(desired) || p.revisions != nil {
+	if p.hasStatus(desired) || p.sources.Revisions != nil {
 		counted |= answers.ReadStatus
 	}
 	return counted
@@ -250,7 +251,7 @@ func (p *pass) isSettled(desired variant.Desired) bool {
 		return false
 	case !p.hasStatus(desired):
 		return true
-	case desired.StatusOrigin == variant.StatusMerged || p.revisions != nil: // It is made of the observed status, which must be that already.
+	case desired.StatusOrigin == variant.StatusMerged || p.sources.Revisions != nil: // It is made of the observed status, which must be that already.
 		return statuses.SameStatus(statuses.ComparedStatus(p.source.Resource, p.parent, desired.Status), desired.Status)
 	default:
 		return p.status.Stored(p.source.Resource, p.parent, desired.Status)

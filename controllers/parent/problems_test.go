@@ -20,6 +20,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
@@ -34,7 +36,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	r := &Reconciler{&shared{
 		config: Config{Definition: "CompositeController a"}, problems: notices.NewProblems(clock, notices.EventLimits{}), detector: loops.NewDetector(clock),
-		previewCaches: newPreviewCaches(nil, clock), env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
+		previewCaches: samples.NewCaches(nil, clock), env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
 	}}
 	r.Expire()
 	flood := func() {
@@ -166,9 +168,9 @@ func TestReportRecovered(t *testing.T) {
 	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
 	all := func(*unstructured.Unstructured) bool { return true }
 	r := &Reconciler{&shared{
-		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, cache: cache}},
+		sources:  sources.Sources{Parents: []sources.Parent{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, Cache: cache}}},
 		problems: notices.NewProblems(clock, notices.EventLimits{}), detector: loops.NewDetector(clock), env: Environment{SyncEvents: recorder},
-		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(clock.Now())), previewCaches: newPreviewCaches(nil, clock),
+		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(clock.Now())), previewCaches: samples.NewCaches(nil, clock),
 	}}
 	gone := parent.DeepCopy()
 	gone.SetName("gone")

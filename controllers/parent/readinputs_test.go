@@ -10,6 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -21,7 +22,7 @@ import (
 // newTestPass returns a pass over parent whose hooks have read what read has.
 func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
+	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	p := &pass{
 		shared: &shared{
 			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: writes.NewPending(clock),

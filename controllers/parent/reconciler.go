@@ -4,6 +4,7 @@
 package parent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
@@ -158,15 +161,10 @@ type Reconciler struct {
 // shared is what all passes of a definition have in common: its configuration, its caches
 // and what is remembered between passes, in memory only.
 type shared struct {
-	config       Config
-	env          Environment
-	parents      []parentSource
-	children     []childSource
-	inputSources []inputSource
-	revisions    *childSource     // nil if nothing is rolled out
-	namespaces   *informer.Handle // nil if no rule selects namespaces
-	childRules   []apply.Rule
-	kinds        []schema.GroupVersionKind // of parents and children
+	config Config
+	env    Environment
+	// sources are the resources of the definition.
+	sources sources.Sources
 
 	// By child.
 	pendingWrites *writes.Pending
@@ -189,7 +187,7 @@ type shared struct {
 	outdated         *outdatedChildren
 	lastSyncs        *health.LastSyncs
 	requests         *requests
-	previewCaches    *previewCaches
+	previewCaches    *samples.Caches
 	// By definition.
 	droppedFields  *notices.DroppedFields
 	sharedChildren *notices.SharedChildren
@@ -227,16 +225,36 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		status:     statuses.NewWriter(env.Client, env.Schemas, env.Clock), droppedFields: notices.NewDroppedFields(),
 		leftStatuses: statuses.NewLeft(), problems: notices.NewProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
 		sharedChildren: notices.NewSharedChildren(), lastSyncs: health.NewLastSyncs(env.Clock), requests: newRequests(),
-		previewCaches: newPreviewCaches(env.Pool, env.Clock),
+		previewCaches: samples.NewCaches(env.Pool, env.Clock),
 	}}
 	r.pendingWrites.Completed = r.history.Note
-	r.openCaches()
+	r.sources = sources.Open(env.Pool, sources.Config{
+		Parents: config.Parents, Finalizer: config.Finalizing.Name, Children: config.Children, Managers: config.Managers, Inputs: config.Inputs,
+		Revisions: config.Revisions,
+	})
 	if err := r.indexParents(); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("%s: %w", config.Definition, err)
 	}
 	return r, nil
 }
+
+// Close closes the caches. No pass may be running.
+func (r *Reconciler) Close() {
+	r.sources.Close()
+	r.related.Close()
+	r.previewCaches.Close()
+	r.namespaceWaiters.Close()
+	r.pendingWrites.Close()
+	r.passCache.Close()
+	r.env.Registry.remove(r)
+}
+
+// WaitForSync waits until all caches are synced. It returns false if ctx ends before.
+func (r *Reconciler) WaitForSync(ctx context.Context) bool { return r.sources.WaitForSync(ctx) }
+
+// Err returns why a resource cannot be read at present, or nil.
+func (r *Reconciler) Err() error { return cmp.Or(r.sources.Err(), r.related.Err()) }
 
 // Succeed takes over what former, which runs an earlier spec of the definition, remembers of the answers of hooks: what they wait for, and
 // which events they asked for, which problems were reported, within limits that an edit does not renew, and since when parents fail. It is
@@ -272,7 +290,7 @@ func (r *Reconciler) RetainParents() {
 // parentKeys returns the keys of all parents.
 func (r *Reconciler) parentKeys() []controller.Key {
 	var parents []controller.Key
-	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
+	r.sources.EachParent(func(source *sources.Parent, parent *unstructured.Unstructured) {
 		parents = append(parents, keyOf(source.Kind, parent))
 	})
 	return parents
@@ -290,7 +308,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		return controller.Result{RequeueAfter: delay, Unfinished: true}, nil
 	}
 	if err == nil {
-		err = r.guardRelease(ctx, key, parent)
+		err = r.guardRelease(ctx, key, parent, source)
 	}
 	updated := parent
 	if err == nil {
@@ -342,7 +360,7 @@ func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructur
 // Expire drops state that is kept only for some minutes after a write or an event, and logs how many events were dropped. The caller
 // calls it at least every minute, also if no parent is reconciled.
 func (r *Reconciler) Expire() {
-	r.previewCaches.expire()
+	r.previewCaches.Expire()
 	r.detector.Expire()
 	r.problems.Expire()
 	r.reportRecovered()

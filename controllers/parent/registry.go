@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 )
 
 // Registry holds the definitions that run in a process, or are about to, so that one knows of another.
@@ -26,8 +27,8 @@ func (g *Registry) add(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		for i := range r.parents {
-			if kind := r.parents[i].Kind.GroupKind(); !slices.Contains(g.running[kind], r) {
+		for i := range r.sources.Parents {
+			if kind := r.sources.Parents[i].Kind.GroupKind(); !slices.Contains(g.running[kind], r) {
 				g.running[kind] = append(g.running[kind], r)
 			}
 		}
@@ -79,14 +80,14 @@ func (g *Registry) claimants(own string, parent, child *unstructured.Unstructure
 func (g *Registry) sharers(own string, parent *unstructured.Unstructured, part string) []string {
 	kind := parent.GroupVersionKind().GroupKind()
 	return g.namesOf(kind, func(r *Reconciler) bool {
-		source := r.parentSource(kind)
-		return r.config.Definition != own && r.isParent(source, parent) && r.mayWrite(source, part)
+		source := r.sources.ParentsOf(kind)
+		return r.config.Definition != own && source.Manages(parent) && r.mayWrite(source, part)
 	})
 }
 
 // mayWrite reports whether the definition writes a part of its parents. Composites and maps write a status whatever their hooks answer. A
 // decorator writes what its hook returns: that is known once it has, or once all parents have been synced.
-func (r *Reconciler) mayWrite(source *parentSource, part string) bool {
+func (r *Reconciler) mayWrite(source *sources.Parent, part string) bool {
 	if part == loops.ParentStatus && !r.config.StatusWithObject {
 		return source.HasStatus
 	}
@@ -97,21 +98,21 @@ func (r *Reconciler) mayWrite(source *parentSource, part string) bool {
 func (g *Registry) makers(owner *metav1.OwnerReference, child *unstructured.Unstructured) []string {
 	kind := schema.GroupKind{Group: apiGroup(owner), Kind: owner.Kind}
 	return g.namesOf(kind, func(r *Reconciler) bool {
-		source, namespace := r.parentSource(kind), ""
+		source, namespace := r.sources.ParentsOf(kind), ""
 		if source.Namespaced {
 			namespace = child.GetNamespace()
 		}
-		parent := source.cache.Get(namespace, owner.Name)
+		parent := source.Cache.Get(namespace, owner.Name)
 		return parent != nil && parent.GetUID() == owner.UID && r.isClaimant(parent, child)
 	})
 }
 
 // isClaimant reports whether the definition would claim child, given that parent owned it.
 func (r *Reconciler) isClaimant(parent, child *unstructured.Unstructured) bool {
-	source := r.parentSource(parent.GroupVersionKind().GroupKind())
+	source := r.sources.ParentsOf(parent.GroupVersionKind().GroupKind())
 	kind := child.GroupVersionKind().GroupKind()
-	declared := slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind.GroupKind() == kind })
-	if !declared || source == nil || !r.isParent(source, parent) {
+	declared := slices.ContainsFunc(r.sources.Children, func(c sources.Child) bool { return c.Kind.GroupKind() == kind })
+	if !declared || source == nil || !source.Manages(parent) {
 		return false
 	}
 	claim, err := r.config.Variant.Claim(parent)

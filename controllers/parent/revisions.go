@@ -31,7 +31,7 @@ func (p *pass) observeRevisions(created []*unstructured.Unstructured) {
 // currentRevisions returns the parent's ControllerRevisions that the cache has now, and those that were created
 // and are not in it yet.
 func (p *pass) currentRevisions(created []*unstructured.Unstructured) []*unstructured.Unstructured {
-	return p.ownRevisions(claims.Children(p.parent, variant.Claim{}, p.candidates(p.revisions, variant.Claim{}, created)).Owned)
+	return p.ownRevisions(claims.Children(p.parent, variant.Claim{}, p.candidates(p.sources.Revisions, variant.Claim{}, created)).Owned)
 }
 
 // ownRevisions returns those of a parent's ControllerRevisions that are of its resource and of
@@ -49,10 +49,10 @@ func (p *pass) ownRevisions(owned []*unstructured.Unstructured) []*unstructured.
 // writeRevisions makes the parent's ControllerRevisions the desired ones. They hold the progress
 // of a rollout, so that children may only be written after them: any failure ends the pass.
 func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) error {
-	if p.revisions == nil || desired.Revisions == nil {
+	if p.sources.Revisions == nil || desired.Revisions == nil {
 		return nil
 	}
-	changes := revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)
+	changes := revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.sources.Revisions.GroupVersionResource)
 	return p.execute(ctx, p.env.Client, changes, p.renewRevision)
 }
 
@@ -105,13 +105,13 @@ func (p *pass) reportWarnings(warnings []variant.Warning) {
 
 // isRevision reports whether a change is of a ControllerRevision.
 func (p *pass) isRevision(change apply.Change) bool {
-	return p.revisions != nil && change.Resource == p.revisions.GroupVersionResource
+	return p.sources.Revisions != nil && change.Resource == p.sources.Revisions.GroupVersionResource
 }
 
 // blockingRevision returns why an existing ControllerRevision is not the parent's, and whether
 // that is temporary.
 func (p *pass) blockingRevision(live *unstructured.Unstructured) (why string, passes bool) {
-	owner, cached := informer.ControllerOf(live), p.revisions.cache.Get(live.GetNamespace(), live.GetName())
+	owner, cached := informer.ControllerOf(live), p.sources.Revisions.Cache.Get(live.GetNamespace(), live.GetName())
 	// The cache may have got it, or its labels, since this pass has observed.
 	isLive := func(o *unstructured.Unstructured) bool { return o.GetUID() == live.GetUID() }
 	switch {
@@ -138,10 +138,10 @@ func sameVersion(cached, live *unstructured.Unstructured) bool {
 // the cache of ControllerRevisions is synced.
 func (r *Reconciler) ScriptRevisions() (ids []string, known bool) {
 	switch {
-	case r.revisions == nil || r.config.ScriptRevisions == nil:
+	case r.sources.Revisions == nil || r.config.ScriptRevisions == nil:
 		return nil, true
-	case !r.revisions.cache.HasSynced():
+	case !r.sources.Revisions.Cache.HasSynced():
 		return nil, false
 	}
-	return r.config.ScriptRevisions(r.revisions.cache.List()), true
+	return r.config.ScriptRevisions(r.sources.Revisions.Cache.List()), true
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -143,8 +144,8 @@ func passWithRevisions(t *testing.T, cached *unstructured.Unstructured) *pass {
 	parent := parenttest.Gadget("here", nil)
 	parent.SetName("p")
 	parent.SetUID("p-uid")
-	return &pass{parent: parent, source: &parentSource{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets}}, shared: &shared{
+	return &pass{parent: parent, source: &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets}}, shared: &shared{
 		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))),
-		revisions:     &childSource{ChildRule: variant.ChildRule{Resource: revisionResource}, cache: cache},
+		sources:       sources.Sources{Revisions: &sources.Child{ChildRule: variant.ChildRule{Resource: revisionResource}, Cache: cache}},
 	}}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
@@ -275,7 +275,7 @@ func (a *sample) membersOf(b Batch) []sampled {
 			"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"],
 		}}).DeepCopy()
 		all = append(all, sampled{
-			hash: parent.SampleHash(object.GetUID()), object: slim, children: rollout.Children{object.GetUID(): children[object.GetUID()]},
+			hash: samples.Hash(object.GetUID()), object: slim, children: rollout.Children{object.GetUID(): children[object.GetUID()]},
 		})
 	}
 	return all

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
@@ -105,7 +105,7 @@ type run struct {
 	*Previewer
 	definition.PreviewSubject
 	rule     rollout.Rule
-	sampler  *parent.Sampler
+	sampler  *samples.Sampler
 	findings *rollout.Findings
 	// until is when no more calls of the new text are made.
 	until time.Time
@@ -155,7 +155,7 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 }
 
 // preview previews parents with the new scripts, and those that it would harm with the ones that serve.
-func (r *run) preview(ctx context.Context, sample *parent.Sample) (*rollout.Batch, error) {
+func (r *run) preview(ctx context.Context, sample *samples.Sample) (*rollout.Batch, error) {
 	if r.Alone && len(sample.Children) == 0 {
 		return rollout.NewBatch(sample.Parents, nil, nil), nil // Nothing can be lost.
 	}
@@ -184,7 +184,7 @@ func (r *run) preview(ctx context.Context, sample *parent.Sample) (*rollout.Batc
 
 // outcomes returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
 // that were not made because of it.
-func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.Outcome, error) {
+func (r *run) outcomes(ctx context.Context, sample *samples.Sample) ([]*preview.Outcome, error) {
 	outcomes, err := r.newPass(ctx, sample, r.until).run(ctx, sample.Parents)
 	if err != nil {
 		return nil, err
@@ -227,9 +227,9 @@ func isParent(plan *plan.Plan, object *unstructured.Unstructured) bool {
 // unknownUnless returns why objects that a hook asks for can't be had from the caches, or nil.
 func unknownUnless(cached bool, err error, what string) error {
 	switch {
-	case errors.Is(err, parent.ErrTooMuch):
+	case errors.Is(err, samples.ErrTooMuch):
 		return rollout.UnmadeError(err.Error())
-	case errors.Is(err, parent.ErrNotCached):
+	case errors.Is(err, samples.ErrNotCached):
 		return fmt.Errorf("%w: %w", rollout.ErrUnknown, err)
 	case err == nil && !cached:
 		return fmt.Errorf("%w: %s are in no cache", rollout.ErrUnknown, what)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/samples"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
@@ -19,7 +20,7 @@ import (
 
 // pass is one pass over parents of a sample with one revision.
 type pass struct {
-	sample   *parent.Sample
+	sample   *samples.Sample
 	programs map[string]engines.Program
 	scripts  *preview.Scripts
 	base     *stage.Base
@@ -27,16 +28,16 @@ type pass struct {
 }
 
 // newPass returns a pass with the new scripts, and servingPass one with those that serve. They make no calls after a time.
-func (r *run) newPass(ctx context.Context, sample *parent.Sample, until time.Time) *pass {
+func (r *run) newPass(ctx context.Context, sample *samples.Sample, until time.Time) *pass {
 	return r.passOf(ctx, sample, r.Plan, r.Scripts, r.Revision, until)
 }
 
-func (r *run) servingPass(ctx context.Context, sample *parent.Sample, until time.Time) *pass {
+func (r *run) servingPass(ctx context.Context, sample *samples.Sample, until time.Time) *pass {
 	return r.passOf(ctx, sample, r.Serving, r.ServingScripts, r.ServingRevision, until)
 }
 
 func (r *run) passOf(
-	ctx context.Context, sample *parent.Sample, plan *plan.Plan, texts map[string]engines.Program,
+	ctx context.Context, sample *samples.Sample, plan *plan.Plan, texts map[string]engines.Program,
 	revision scripts.RevisionID, until time.Time,
 ) *pass {
 	c := newCalls(ctx, until)

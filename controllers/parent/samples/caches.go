@@ -1,4 +1,4 @@
-package parent
+package samples
 
 import (
 	"context"
@@ -24,8 +24,8 @@ const (
 // ErrNotCached is why Related returns nothing: the objects can't be had, or not yet.
 var ErrNotCached = errors.New("it is in no cache")
 
-// previewCaches are the caches that were filled for previews, as no other part of the process has them.
-type previewCaches struct {
+// Caches are the caches that were filled for previews, as no other part of the process has them.
+type Caches struct {
 	pool  *informer.Pool
 	clock clock.PassiveClock
 
@@ -40,12 +40,13 @@ type previewCache struct {
 	failed error
 }
 
-func newPreviewCaches(pool *informer.Pool, clock clock.PassiveClock) *previewCaches {
-	return &previewCaches{pool: pool, clock: clock, byKind: map[schema.GroupVersionResource]*previewCache{}}
+// NewCaches returns no caches yet.
+func NewCaches(pool *informer.Pool, clock clock.PassiveClock) *Caches {
+	return &Caches{pool: pool, clock: clock, byKind: map[schema.GroupVersionResource]*previewCache{}}
 }
 
 // share returns a handle on the cache of a resource, which has synced. It fills one if there is none. The handle must be closed.
-func (c *previewCaches) share(ctx context.Context, resource schema.GroupVersionResource) (*informer.Handle, error) {
+func (c *Caches) share(ctx context.Context, resource schema.GroupVersionResource) (*informer.Handle, error) {
 	if shared := c.pool.Share(resource); shared != nil {
 		return shared, nil
 	}
@@ -87,8 +88,8 @@ func (c *previewCache) wait(ctx context.Context) error {
 	return fmt.Errorf("they are still being listed after %s", maxPreviewSync)
 }
 
-// expire closes the caches that have not been used for a while.
-func (c *previewCaches) expire() {
+// Expire closes the caches that have not been used for a while.
+func (c *Caches) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for resource, known := range c.byKind {
@@ -99,7 +100,8 @@ func (c *previewCaches) expire() {
 	}
 }
 
-func (c *previewCaches) close() {
+// Close closes all caches.
+func (c *Caches) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, known := range c.byKind {

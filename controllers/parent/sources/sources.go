@@ -1,0 +1,193 @@
+// Package sources has the resources of a definition: of its parents, of their children and of what else passes read, each with its cache.
+package sources
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// Sources are the resources of a definition. The zero value has none.
+type Sources struct {
+	Parents    []Parent
+	Children   []Child
+	Inputs     []Input
+	Revisions  *Child           // nil if nothing is rolled out
+	Namespaces *informer.Handle // nil if no rule selects namespaces
+	// Rules are those of the children, without schemas.
+	Rules []apply.Rule
+	// Kinds are those of parents and children.
+	Kinds []schema.GroupVersionKind
+}
+
+// Parent is a resource of parents.
+type Parent struct {
+	variant.ParentRule
+	Cache *informer.Handle
+	// Finalizer is that of the definition, or empty.
+	Finalizer string
+}
+
+// Child is a resource of children.
+type Child struct {
+	variant.ChildRule
+	Cache *informer.Handle
+}
+
+// Input is a resource of inputs.
+type Input struct {
+	variant.InputRule
+	Cache *informer.Handle
+}
+
+// Config says which resources a definition has.
+type Config struct {
+	Parents   []variant.ParentRule
+	Finalizer string
+	Children  []variant.ChildRule
+	Managers  serverside.Managers
+	Inputs    []variant.InputRule
+	Revisions *discovery.Resource
+}
+
+// Open opens the caches of all resources.
+func Open(pool *informer.Pool, config Config) (s Sources) {
+	for _, rule := range config.Parents {
+		s.Kinds = append(s.Kinds, rule.Kind)
+		s.Parents = append(s.Parents, Parent{ParentRule: rule, Cache: pool.Open(rule.GroupVersionResource), Finalizer: config.Finalizer})
+	}
+	for _, rule := range config.Children {
+		s.Kinds = append(s.Kinds, rule.Kind)
+		s.Children = append(s.Children, Child{ChildRule: rule, Cache: pool.Open(rule.GroupVersionResource)})
+		s.Rules = append(s.Rules, apply.Rule{
+			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
+			Strategy: rule.Strategy, Force: rule.Force, Managers: config.Managers,
+		})
+	}
+	for _, rule := range config.Inputs {
+		s.Inputs = append(s.Inputs, Input{InputRule: rule, Cache: pool.Open(rule.GroupVersionResource)})
+		if rule.ByNamespace && s.Namespaces == nil {
+			s.Namespaces = pool.Open(waiters.NamespaceResource)
+		}
+	}
+	if resource := config.Revisions; resource != nil {
+		s.Revisions = &Child{ChildRule: variant.ChildRule{Resource: *resource}, Cache: pool.Open(resource.GroupVersionResource)}
+	}
+	return s
+}
+
+// caches returns all open caches.
+func (s *Sources) caches() []*informer.Handle {
+	var all []*informer.Handle
+	for _, source := range s.Parents {
+		all = append(all, source.Cache)
+	}
+	for _, source := range s.Children {
+		all = append(all, source.Cache)
+	}
+	for _, source := range s.Inputs {
+		all = append(all, source.Cache)
+	}
+	if s.Revisions != nil {
+		all = append(all, s.Revisions.Cache)
+	}
+	if s.Namespaces != nil {
+		all = append(all, s.Namespaces)
+	}
+	return all
+}
+
+// Close closes the caches.
+func (s *Sources) Close() {
+	for _, cache := range s.caches() {
+		cache.Close()
+	}
+}
+
+// WaitForSync waits until all caches are synced. It returns false if ctx ends before.
+func (s *Sources) WaitForSync(ctx context.Context) bool {
+	for _, cache := range s.caches() {
+		if !cache.WaitForSync(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// Err returns why a resource cannot be read at present, or nil.
+func (s *Sources) Err() error {
+	for _, cache := range s.caches() {
+		if err := cache.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ParentsOf returns the resource of parents of a kind, or nil if there is none.
+func (s *Sources) ParentsOf(kind schema.GroupKind) *Parent {
+	for i := range s.Parents {
+		if s.Parents[i].Kind.GroupKind() == kind {
+			return &s.Parents[i]
+		}
+	}
+	return nil
+}
+
+// EachParent calls do for each parent.
+func (s *Sources) EachParent(do func(source *Parent, parent *unstructured.Unstructured)) {
+	for i := range s.Parents {
+		for _, parent := range s.Parents[i].Cache.List() {
+			if s.Parents[i].Manages(parent) {
+				do(&s.Parents[i], parent)
+			}
+		}
+	}
+}
+
+// Manages reports whether the definition manages an object of the resource: it selects the object, or still has to finalize it.
+func (p *Parent) Manages(object *unstructured.Unstructured) bool {
+	return p.Selects(object) || p.HasFinalizer(object)
+}
+
+// HasFinalizer reports whether an object has the definition's finalizer.
+func (p *Parent) HasFinalizer(object *unstructured.Unstructured) bool {
+	return p.Finalizer != "" && slices.Contains(object.GetFinalizers(), p.Finalizer)
+}
+
+// ChildrenOf returns the resource of children of a kind, or nil if there is none.
+func (s *Sources) ChildrenOf(kind schema.GroupVersionKind) *Child {
+	for i := range s.Children {
+		if s.Children[i].Kind == kind {
+			return &s.Children[i]
+		}
+	}
+	return nil
+}
+
+// CachedChild returns what the cache shows of a child, or nil.
+func (s *Sources) CachedChild(child *unstructured.Unstructured) *unstructured.Unstructured {
+	if source := s.ChildrenOf(child.GroupVersionKind()); source != nil {
+		return source.Cache.Get(child.GetNamespace(), child.GetName())
+	}
+	return nil
+}
+
+// NamespaceLabels returns the labels of a namespace, or nil if it is not known or no rule selects namespaces.
+func (s *Sources) NamespaceLabels(namespace string) labels.Set {
+	if s.Namespaces == nil || s.Namespaces.Get("", namespace) == nil {
+		return nil
+	}
+	return related.LabelsIn(s.Namespaces, namespace)
+}
