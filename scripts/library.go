@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // Config is what a Library works with.
@@ -74,7 +75,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(identity.WithAccount(context.Background(), spec.Account))
 	t := &Tree{
 		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
 		sources: map[Origin]source{}, wake: make(chan struct{}, 1), settling: settling{openedAt: time.Now()},
@@ -87,7 +88,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	}
 	t.trigger()
 	for origin := range spec.origins() {
-		t.sources[origin] = l.sources.open(origin, t.trigger)
+		t.sources[origin] = l.sources.open(origin, spec.Account, t.trigger)
 	}
 	l.mu.Lock()
 	l.trees[t] = struct{}{}

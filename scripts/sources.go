@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/watchset"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/scripts/bundle"
@@ -83,12 +84,12 @@ func newSources(client kubernetes.Interface, root string, log logr.Logger) *sour
 	}
 }
 
-// open watches a source, and calls changed after every change, until it is closed.
-func (s *sources) open(origin Origin, changed func()) source {
+// open watches a source as account, and calls changed after every change, until it is closed.
+func (s *sources) open(origin Origin, account identity.Account, changed func()) source {
 	if origin.Directory != "" {
 		return directorySource{s.directories.Open(origin.Directory, changed)}
 	}
-	name := objectwatch.Name{Kind: objectwatch.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name}
+	name := objectwatch.Name{Kind: objectwatch.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name, Account: account}
 	return &configMapSource{Watch: s.configMaps.Open(name, changed), expansion: s.expansions.open(name)}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -22,6 +23,8 @@ type Spec struct {
 	// Definition names the definition, as "CompositeController catset", in
 	// metrics and logs.
 	Definition string
+	// Account reads the ConfigMaps and archives revisions.
+	Account identity.Account
 	// Sources give the files of the module tree, each path at most once.
 	Sources []Source
 	// Hooks are those that a script answers, by the name of the hook.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 )
 
@@ -45,15 +46,17 @@ type Bundle struct {
 	problem   error // Why access is not current, or nil.
 }
 
-// Open returns a bundle for spec and starts to watch what spec refers to, until Close. It returns at
+// Open returns a bundle for spec and starts to watch, as account, what spec refers to, until Close. It returns at
 // once. It calls changed after every change of State or Access; changed must not block.
-func (s *Store) Open(spec *v1alpha1.Credentials, changed func()) *Bundle {
-	ctx, cancel := context.WithCancel(context.Background())
+func (s *Store) Open(spec *v1alpha1.Credentials, account identity.Account, changed func()) *Bundle {
+	ctx, cancel := context.WithCancel(identity.WithAccount(context.Background(), account))
 	b := &Bundle{store: s, spec: spec, changed: changed, cancel: cancel, watches: map[objectwatch.Name]*objectwatch.Watch{},
 		problem: errPending, tokenErr: errPending}
 	b.mu.Lock()
 	for _, name := range objectNames(spec) {
-		b.watches[name] = s.watches.Open(name, b.refresh)
+		watched := name
+		watched.Account = account
+		b.watches[name] = s.watches.Open(watched, b.refresh)
 	}
 	b.mu.Unlock()
 	if a := spec.Authorization; a != nil && a.ServiceAccountToken != nil {

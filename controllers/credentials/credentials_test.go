@@ -17,6 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
@@ -61,7 +62,7 @@ func open(t *testing.T, given *v1alpha1.Credentials) *env {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC))
 	e := &env{T: t, client: fake.NewClientset(), clock: clock, issuer: &fakeIssuer{clock: clock}}
 	bundles := NewStore(objectwatch.New(e.client, logr.Discard()), e.issuer, clock)
-	e.bundle = bundles.Open(given, func() {})
+	e.bundle = bundles.Open(given, identity.Account{}, func() {})
 	t.Cleanup(e.bundle.Close)
 	return e
 }
@@ -171,7 +172,7 @@ func TestNoToken(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	e.clock, e.issuer = clock, &fakeIssuer{clock: clock, err: errBoom}
 	e.bundle = NewStore(objectwatch.New(fake.NewClientset(), logr.Discard()), e.issuer, clock).Open(
-		&v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}}, func() {})
+		&v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}}, identity.Account{}, func() {})
 	defer e.bundle.Close()
 	e.waitFor("", "authorization.serviceAccountToken: boom")
 	var failure *engines.Error

@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 const (
@@ -90,7 +91,7 @@ func (r *Reconciler) analyze(
 	a.id, a.answer = want.ID, answer
 	go func() {
 		subject.Parents = i.analyzedParents(assignment, state)
-		answer <- r.config.Analyst.Analyze(context.Background(), subject)
+		answer <- r.config.Analyst.Analyze(identity.WithAccount(context.Background(), i.plan.Config.Account), subject)
 		i.changed()
 	}()
 	return 0

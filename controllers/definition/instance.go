@@ -94,7 +94,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Former) (
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
 	env := r.config.Environment
 	env.Log = verbosity.Raised(env.Log, &s.level)
-	boundEvents(&env, " ("+config.Definition+")") // An object may be a parent of several.
+	boundEvents(&env, " ("+config.Definition+")", config.Account) // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)
 	if err != nil {
 		h.Close()

@@ -21,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // Reconciler reconciles definitions.
@@ -52,7 +53,7 @@ func New(config Config) *Reconciler {
 	if config.Environment.RolloutEvents == nil {
 		config.Environment.RolloutEvents = config.Environment.Events
 	}
-	boundEvents(&config.Environment, "")
+	boundEvents(&config.Environment, "", identity.Account{})
 	r := &Reconciler{
 		config: config,
 		planner: plan.Planner{
@@ -83,6 +84,7 @@ func New(config Config) *Reconciler {
 
 // Run hosts definitions until ctx ends. It returns when all of them have stopped.
 func (r *Reconciler) Run(ctx context.Context) {
+	ctx = identity.WithAccount(ctx, identity.Account{}) // Instances have accounts of their own.
 	r.resourcesChanged()
 	var search sync.WaitGroup
 	search.Go(func() { r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment) })

@@ -8,6 +8,8 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/access"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // maxEventBytes bounds the message of an event. Hooks and values of objects make a part of it.
@@ -16,21 +18,22 @@ const maxEventBytes = 2 << 10
 // boundedRecorder cuts messages that are too long, and appends a suffix to each.
 type boundedRecorder struct {
 	record.EventRecorder
-	suffix string
+	suffix  string
+	account identity.Account
 }
 
-// boundEvents bounds the messages of all events, and has them end in a suffix.
-func boundEvents(env *parent.Environment, suffix string) {
+// boundEvents bounds the messages of all events, and has them end in a suffix and written by an account.
+func boundEvents(env *parent.Environment, suffix string, account identity.Account) {
 	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
 		if *recorder != nil {
-			*recorder = boundedRecorder{*recorder, suffix}
+			*recorder = boundedRecorder{*recorder, suffix, account}
 		}
 	}
 }
 
 // Event emits an event.
 func (r boundedRecorder) Event(object runtime.Object, kind, reason, message string) {
-	r.EventRecorder.Event(object, kind, reason, r.bound(message))
+	r.AnnotatedEventf(object, nil, kind, reason, "%s", message)
 }
 
 // Eventf formats and emits an event.
@@ -40,7 +43,7 @@ func (r boundedRecorder) Eventf(object runtime.Object, kind, reason, format stri
 
 // AnnotatedEventf formats and emits an event with annotations.
 func (r boundedRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
-	r.EventRecorder.AnnotatedEventf(object, annotations, kind, reason, "%s", r.bound(fmt.Sprintf(format, args...)))
+	r.EventRecorder.AnnotatedEventf(object, access.AnnotateEvent(annotations, r.account), kind, reason, "%s", r.bound(fmt.Sprintf(format, args...)))
 }
 
 func (r boundedRecorder) bound(message string) string {

@@ -6,12 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // TestBoundedRecorder emits events with long messages in each way.
 func TestBoundedRecorder(t *testing.T) {
 	fake := record.NewFakeRecorder(3)
-	recorder, long := boundedRecorder{fake, " (CompositeController a)"}, strings.Repeat("%d", 100_000)
+	recorder, long := boundedRecorder{fake, " (CompositeController a)", identity.Account{}}, strings.Repeat("%d", 100_000)
 	recorder.Event(&corev1.Pod{}, corev1.EventTypeWarning, "Reason", long)
 	recorder.Eventf(&corev1.Pod{}, corev1.EventTypeWarning, "Reason", "%s", long)
 	recorder.AnnotatedEventf(&corev1.Pod{}, nil, corev1.EventTypeWarning, "Reason", "%s", long)

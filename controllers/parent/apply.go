@@ -149,7 +149,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.history.Note(outcome)
 	change := outcome.Change
 	if p.env.Access != nil && change.Action == apply.ActionCreate && apierrors.IsForbidden(outcome.Err) {
-		p.env.Access.Forget(change.Resource, change.Key.Namespace)
+		p.env.Access.Forget(p.config.Account, change.Resource, change.Key.Namespace)
 	}
 	switch {
 	case outcome.Err != nil:

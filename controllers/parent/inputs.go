@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"context"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +14,7 @@ import (
 
 // inputs returns the parent's inputs, by rule, namespace and name, without objects that the
 // parent owns.
-func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
+func (p *pass) inputs(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	if len(p.sources.Inputs) == 0 || p.observed.Finalizing || p.observed.Deleting() {
 		return nil, nil
 	}
@@ -36,6 +37,9 @@ func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 			}
 		}
 		sortByName(inputs)
+		if err := p.checkReads(ctx, source.GroupVersionResource, inputs...); err != nil {
+			return nil, err
+		}
 		all = append(all, inputs...)
 	}
 	return all, nil

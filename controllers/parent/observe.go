@@ -54,6 +54,9 @@ func (r *Reconciler) Manages(object *unstructured.Unstructured) bool {
 
 // observe collects the input of the pass. It is the only reader of the caches.
 func (p *pass) observe(ctx context.Context) error {
+	if err := p.checkReads(ctx, p.source.GroupVersionResource, p.parent); err != nil {
+		return err
+	}
 	claim, err := p.config.Variant.Claim(p.parent)
 	if err != nil {
 		return variant.Lasting(err)
@@ -68,12 +71,16 @@ func (p *pass) observe(ctx context.Context) error {
 	}
 	created := p.pendingWrites.CreatedBy(p.parent.GetUID())
 	for i := range p.sources.Children {
-		p.observed.Children = append(p.observed.Children, p.claimKind(&p.sources.Children[i], claim, created)...)
+		ofKind := p.claimKind(&p.sources.Children[i], claim, created)
+		if err := p.checkReads(ctx, p.sources.Children[i].GroupVersionResource, ofKind...); err != nil {
+			return err
+		}
+		p.observed.Children = append(p.observed.Children, ofKind...)
 	}
 	if p.sources.Revisions != nil {
 		p.observeRevisions(created)
 	}
-	if p.observed.Inputs, err = p.inputs(); err != nil {
+	if p.observed.Inputs, err = p.inputs(ctx); err != nil {
 		return err
 	}
 	if err := p.observeRelated(ctx); err != nil {
@@ -101,8 +108,11 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	p.relatedUntil = asked.Expires
 	var err error
 	p.observed.Related, p.observed.RelatedKinds, err = p.related.Collect(p.key, asked.Rules)
+	if err != nil {
+		return err
+	}
 	sortByKey(p.observed.Related)
-	return err
+	return p.checkRelated(ctx, asked.Rules, p.observed.Related)
 }
 
 // claimKind returns the parent's children of one resource, sorted, and records those to adopt

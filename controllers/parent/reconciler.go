@@ -39,6 +39,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
@@ -46,9 +47,11 @@ import (
 type Config struct {
 	// Definition is the name in logs and errors, such as "CompositeController catset".
 	Definition string
-	Variant    variant.Variant
-	Parents    []variant.ParentRule
-	Children   []variant.ChildRule
+	// Account makes the requests of the definition.
+	Account  identity.Account
+	Variant  variant.Variant
+	Parents  []variant.ParentRule
+	Children []variant.ChildRule
 	// Managers are the field managers for server-side apply of children.
 	Managers serverside.Managers
 	// Inputs are the resources that a map makes outputs of. Only maps have any.
@@ -298,6 +301,7 @@ func (r *Reconciler) parentKeys() []controller.Key {
 
 // Reconcile syncs one parent.
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
+	ctx = identity.WithAccount(ctx, r.config.Account)
 	parent, source := r.find(key)
 	if parent == nil {
 		r.forget(key)

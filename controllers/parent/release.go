@@ -18,6 +18,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // Release removes the finalizer from all parents of the kinds that the definition no longer has.
@@ -35,6 +36,7 @@ func Release(ctx context.Context, config Config, env Environment) error {
 	if config.Finalizing.Name == "" {
 		return nil
 	}
+	ctx = identity.WithAccount(ctx, config.Account)
 	finalizers := Finalizers{Client: env.Metadata, Parallel: env.Writes}
 	var errs []error
 	for _, rule := range config.Parents {
@@ -121,7 +123,7 @@ func (f Finalizers) pages(
 				return false, err
 			}
 		}
-		page, err := f.Client.Resource(resource).List(ctx, options)
+		page, err := f.Client.Resource(resource).List(identity.WithAccount(ctx, identity.Account{}), options) // As the caches are filled.
 		switch {
 		case apierrors.IsNotFound(err): // A resource that is no longer served has no objects.
 			return true, errors.Join(errs...)

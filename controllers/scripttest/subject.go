@@ -19,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -126,6 +127,7 @@ func (r *run) read(ctx context.Context, resource discovery.Resource) ([]memclust
 	name := resource.GroupResource().String()
 	// A host has the right to list them, because it watches them, and needs none to get one.
 	selector := fields.OneTermEqualSelector("metadata.name", name).String()
+	ctx = identity.WithAccount(ctx, identity.Account{}) // Schemas are for all accounts.
 	list, err := r.Client.Resource(crds).List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
@@ -42,9 +44,9 @@ func TestMayCreate(t *testing.T) {
 		{"Another namespace has other rights.", nil, "b", 2, apierrors.IsForbidden},
 		{"Many objects need the right at once.", nil, "b", 2, apierrors.IsForbidden},
 		{"It may have been granted meanwhile.", func() { clock.SetTime(clock.Now().Add(deniedTTL)); allowed = true }, "b", 3, isNil},
-		{"The API server has refused to create one.", func() { r.Forget(pods, "a"); allowed = false }, "a", 4, apierrors.IsForbidden},
-		{"A right may be taken away.", func() { clock.SetTime(clock.Now().Add(allowedTTL)) }, "b", 5, apierrors.IsForbidden},
-		{"What can't be asked is unknown.", func() { r.Forget(pods, "b"); failure = errBroken }, "b", 6, isBroken},
+		{"The API server has refused to create one.", func() { r.Forget(identity.Account{}, pods, "a"); allowed = false }, "a", 4, apierrors.IsForbidden},
+		{"A right may be taken away.", func() { clock.SetTime(clock.Now().Add(createTTL)) }, "b", 5, apierrors.IsForbidden},
+		{"What can't be asked is unknown.", func() { r.Forget(identity.Account{}, pods, "b"); failure = errBroken }, "b", 6, isBroken},
 		{"And is asked again.", func() { failure, allowed = nil, true }, "b", 7, isNil},
 	}
 	for _, step := range steps {

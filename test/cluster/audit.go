@@ -36,9 +36,11 @@ type Request struct {
 	URI         string
 	UserAgent   string
 	User        string
-	Code        int
-	Time        time.Time
-	Annotations map[string]string
+	// ImpersonatedUser is as whom User makes the request, or empty.
+	ImpersonatedUser string
+	Code             int
+	Time             time.Time
+	Annotations      map[string]string
 }
 
 func (r Request) String() string {
@@ -197,6 +199,9 @@ type auditEvent struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	ImpersonatedUser struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	ObjectRef struct {
 		Resource    string `json:"resource"`
 		Namespace   string `json:"namespace"`
@@ -225,9 +230,11 @@ func (e auditEvent) request() Request {
 		URI:         e.RequestURI,
 		UserAgent:   e.UserAgent,
 		User:        e.User.Username,
-		Code:        e.ResponseStatus.Code,
-		Time:        e.RequestReceivedTimestamp,
-		Annotations: e.Annotations,
+
+		ImpersonatedUser: e.ImpersonatedUser.Username,
+		Code:             e.ResponseStatus.Code,
+		Time:             e.RequestReceivedTimestamp,
+		Annotations:      e.Annotations,
 	}
 }
 

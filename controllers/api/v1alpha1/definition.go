@@ -9,6 +9,12 @@ import (
 
 // DefinitionSettings are the parts of a spec that every kind of definition has.
 type DefinitionSettings struct {
+	// ServiceAccountRef is the account that the host works as for this definition: it
+	// writes children, parents and events, reads scripts and Secrets, and scripts are
+	// shown nothing that the account may not list and watch. Without it, or where the
+	// host does not know the field, the host's own account is used.
+	// +optional
+	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 	// ScriptSources make up the module tree that the script hooks are taken from.
 	// +optional
 	// +listType=atomic
@@ -66,6 +72,18 @@ func (s *DefinitionSettings) ResyncPeriod() time.Duration {
 		return 0
 	}
 	return max(1, time.Duration(*s.ResyncPeriodSeconds)) * time.Second
+}
+
+// ServiceAccountReference names a ServiceAccount.
+type ServiceAccountReference struct {
+	// Name of the ServiceAccount.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount: lower case letters, digits, - and ."
+	Name string `json:"name"`
+	// Namespace of the ServiceAccount.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower case letters, digits and -"
+	Namespace string `json:"namespace"`
 }
 
 // ScriptTests is what the host does with the tests that come with scripts.

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // failovers are the hooks of one definition that have a webhook and a script.
@@ -90,7 +91,7 @@ func (c Config) compileWebhook(h *Hooks, p *plan.Plan, named v1alpha1.NamedHook,
 	endpoint := EndpointOf(named.Hook)
 	given, field := credentials.For(webhook, fmt.Sprintf("spec.hooks.%s.webhook", named.Name), p.Settings.EndpointConfigs)
 	if given != nil {
-		bound, err := c.openCredentials(h, given, field, changed)
+		bound, err := c.openCredentials(h, p.Config.Account, given, field, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -105,8 +106,10 @@ func EndpointOf(hook *v1alpha1.Hook) *engines.Endpoint {
 	return &engines.Endpoint{URL: hook.Webhook.Address(), RefuseDoubled: rejectsDuplicates(hook), Etag: etagOf(hook.Webhook)}
 }
 
-// openCredentials opens the credentials of a field, once for all webhooks that use them.
-func (c Config) openCredentials(h *Hooks, given *v1alpha1.Credentials, field string, changed func()) (*boundCredentials, error) {
+// openCredentials opens the credentials of a field as account, once for all webhooks that use them.
+func (c Config) openCredentials(
+	h *Hooks, account identity.Account, given *v1alpha1.Credentials, field string, changed func(),
+) (*boundCredentials, error) {
 	if c.Credentials == nil {
 		return nil, errors.New("webhook: this host keeps no credentials")
 	}
@@ -115,7 +118,7 @@ func (c Config) openCredentials(h *Hooks, given *v1alpha1.Credentials, field str
 			return bound, nil
 		}
 	}
-	bound := &boundCredentials{Bundle: c.Credentials.Open(given, changed), field: field}
+	bound := &boundCredentials{Bundle: c.Credentials.Open(given, account, changed), field: field}
 	h.credentials = append(h.credentials, bound)
 	return bound, nil
 }

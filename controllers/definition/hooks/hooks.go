@@ -91,6 +91,7 @@ func (c Config) Open(p *plan.Plan, o Options) (*Hooks, error) {
 		return nil, err
 	}
 	before := o.Former
+	spec.Account = p.Config.Account
 	spec.Serving, spec.Stable, spec.HeldBefore = before.Served, before.Stable, before.Held
 	spec.Preview, spec.EditID = o.Preview, o.EditID
 	spec.Archive, spec.Retained, spec.RetainedKnown = p.Archive(c.Namespace), o.Retained, o.RetainedKnown

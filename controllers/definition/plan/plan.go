@@ -23,6 +23,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // Planner resolves definitions. It has no dependency but Find.
@@ -113,6 +114,7 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	plan.Kind, plan.Name, plan.object = object.GetKind(), object.GetName(), object
 	config := &plan.Config
 	config.Definition = plan.Kind + " " + plan.Name
+	config.Account = accountOf(plan.Settings)
 	config.Managers = p.managers(plan)
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.Kind, plan.Name)
@@ -131,6 +133,14 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 		}
 	}
 	return err
+}
+
+// accountOf returns the account that a definition names, or the host's.
+func accountOf(settings v1alpha1.DefinitionSettings) identity.Account {
+	if ref := settings.ServiceAccountRef; ref != nil {
+		return identity.Account{Namespace: ref.Namespace, Name: ref.Name}
+	}
+	return identity.Account{}
 }
 
 // Key returns the key of the definition.

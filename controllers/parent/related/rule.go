@@ -27,6 +27,12 @@ type Rule struct {
 	namespaces labels.Selector // nil means by namespace alone
 }
 
+// Resource returns the resource whose objects are related.
+func (r *Rule) Resource() discovery.Resource { return r.resource }
+
+// Namespace returns where the objects are, or "" for everywhere. ok is false if a selector of namespaces says that.
+func (r *Rule) Namespace() (namespace string, ok bool) { return r.namespace, r.namespaces == nil }
+
 // ruleID identifies a rule by its content.
 type ruleID [sha256.Size]byte
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/watchset"
 )
 
@@ -34,6 +35,8 @@ const (
 type Name struct {
 	Kind            Kind
 	Namespace, Name string
+	// Account reads it.
+	Account identity.Account
 }
 
 // String returns "Secret namespace/name".
@@ -68,7 +71,7 @@ type Watch = watchset.Watch[Snapshot]
 // New returns an empty Set that watches through client.
 func New(client kubernetes.Interface, log logr.Logger) *Set {
 	return watchset.New(func(ctx context.Context, name Name, entry *watchset.Entry[Snapshot]) {
-		o := &object{name: name, Entry: entry}
+		o, ctx := &object{name: name, Entry: entry}, identity.WithAccount(ctx, name.Account)
 		lists, expected := listWatch(client, o)
 		run(ctx, log, cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lists, client), expected, o, cache.ReflectorOptions{
 			Logger: &log, Name: name.String(),

@@ -8,8 +8,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/objectclient"
 )
@@ -17,33 +19,53 @@ import (
 // requestTimeout bounds a request of a reconcile to the API server.
 const requestTimeout = time.Minute
 
-// clients are the clients for the API server.
+// clients are the clients for the API server. Those of the host are its own account's, and the others make each request as the account of its
+// context.
 type clients struct {
-	unbounded       dynamic.Interface // Without a timeout, because watches last.
+	host            hostClients
 	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.
 	children        dynamic.Interface // bounded, but its writes are answered by metadata.
-	reading         rest.Interface    // For the caches: also without a timeout.
-	typed           kubernetes.Interface
-	metadata        metadata.Interface // Without a timeout, because watches last.
-	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
+	boundedMetadata metadata.Interface
+	typed           kubernetes.Interface // Without a timeout, because watches last.
+	metadata        metadata.Interface
+}
+
+// hostClients are for what the host reads and writes for itself. They have no timeout, because watches last.
+type hostClients struct {
+	dynamic dynamic.Interface
+	caches  rest.Interface
+	typed   kubernetes.Interface
 }
 
 // newClients returns clients for config. The bounded ones have the given timeout.
 func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
+	host, err := newHostClients(config)
+	if err != nil {
+		return nil, err
+	}
+	config, err = access.NewImpersonator(host.typed, clock.RealClock{}).Wrap(config)
+	if err != nil {
+		return nil, err
+	}
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = timeout
 	bounded.WarningHandlerWithContext = apply.WarningHandler{}
-	unbounded, err := dynamic.NewForConfig(config)
-	boundedClients, boundedErr := objectclient.New(bounded)
-	reading, readingErr := informer.RESTClientFor(config)
+	boundedClients, err := objectclient.New(bounded)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
-	if err := errors.Join(err, boundedErr, readingErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
+	if err := errors.Join(err, typedErr, metadataErr, boundedMetadataErr); err != nil {
 		return nil, err
 	}
 	return &clients{
-		unbounded: unbounded, bounded: boundedClients.Full, children: boundedClients.Metadata, reading: reading, typed: typed,
-		metadata: metadataClient, boundedMetadata: boundedMetadata,
+		host: host, bounded: boundedClients.Full, children: boundedClients.Metadata, boundedMetadata: boundedMetadata,
+		typed: typed, metadata: metadataClient,
 	}, nil
+}
+
+func newHostClients(config *rest.Config) (hostClients, error) {
+	dynamicClient, err := dynamic.NewForConfig(config)
+	caches, cachesErr := informer.RESTClientFor(config)
+	typed, typedErr := kubernetes.NewForConfig(config)
+	return hostClients{dynamicClient, caches, typed}, errors.Join(err, cachesErr, typedErr)
 }

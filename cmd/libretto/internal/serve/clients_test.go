@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // TestBoundedClientTimesOut checks that the bounded client gives up on an API server that never answers.
@@ -25,7 +27,7 @@ func TestBoundedClientTimesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods := all.bounded.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("a")
-	if err := pods.Delete(t.Context(), "b", metav1.DeleteOptions{}); !os.IsTimeout(err) {
+	if err := pods.Delete(identity.WithAccount(t.Context(), identity.Account{}), "b", metav1.DeleteOptions{}); !os.IsTimeout(err) {
 		t.Errorf("it ends with %v, want a timeout", err)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/access"
 )
 
 const (
@@ -35,7 +35,7 @@ func recordEvents(env *parent.Environment, client kubernetes.Interface, limits p
 			source = hookEventSource
 		}
 		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: limits.QPS, BurstSize: limits.Burst})
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+		broadcaster.StartRecordingToSink(access.EventSink{Events: client.CoreV1().Events("")})
 		*recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: source})
 		broadcasters = append(broadcasters, broadcaster)
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // fakeLock is a lock in memory. A write takes so long, by the clock of the test, and may fail.
@@ -169,6 +171,7 @@ func TestGuard(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	e := newElecting()
+	ctx := identity.WithAccount(t.Context(), identity.Account{})
 	all, err := newClients(e.guard(&rest.Config{Host: server.URL}), time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -181,24 +184,24 @@ func TestGuard(t *testing.T) {
 	second := func(_ any, err error) error { return err }
 	writes := map[string]func() error{
 		"create": func() error {
-			return second(all.bounded.Resource(resource).Namespace("a").Create(t.Context(), object, metav1.CreateOptions{}))
+			return second(all.bounded.Resource(resource).Namespace("a").Create(ctx, object, metav1.CreateOptions{}))
 		},
 		"update": func() error {
-			return second(all.children.Resource(resource).Namespace("a").Update(t.Context(), object, metav1.UpdateOptions{}))
+			return second(all.children.Resource(resource).Namespace("a").Update(ctx, object, metav1.UpdateOptions{}))
 		},
 		"patch": func() error {
 			return second(all.boundedMetadata.Resource(resource).Namespace("a").Patch(
-				t.Context(), "b", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}))
+				ctx, "b", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}))
 		},
 		"delete": func() error {
-			return all.unbounded.Resource(resource).Namespace("a").Delete(t.Context(), "b", metav1.DeleteOptions{})
+			return all.host.dynamic.Resource(resource).Namespace("a").Delete(ctx, "b", metav1.DeleteOptions{})
 		},
-		"typed": func() error { return all.typed.CoreV1().Secrets("a").Delete(t.Context(), "b", metav1.DeleteOptions{}) },
+		"typed": func() error { return all.typed.CoreV1().Secrets("a").Delete(ctx, "b", metav1.DeleteOptions{}) },
 		"metadata": func() error {
-			return all.metadata.Resource(resource).Namespace("a").Delete(t.Context(), "b", metav1.DeleteOptions{})
+			return all.metadata.Resource(resource).Namespace("a").Delete(ctx, "b", metav1.DeleteOptions{})
 		},
 		"without a body": func() error {
-			return all.reading.Delete().AbsPath("/api/v1/namespaces/a/configmaps/b").Do(t.Context()).Error()
+			return all.host.caches.Delete().AbsPath("/api/v1/namespaces/a/configmaps/b").Do(ctx).Error()
 		},
 	}
 	for name, write := range writes {
@@ -208,7 +211,7 @@ func TestGuard(t *testing.T) {
 			if err := write(); err == nil || !strings.Contains(err.Error(), "does not hold the lease a/b") || got.Load() > 0 {
 				t.Errorf("without the lease: error %v and %d requests", err, got.Load())
 			}
-			if err := e.lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "self"}); err != nil {
+			if err := e.lease.Update(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "self"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := write(); err != nil || got.Load() != 1 {
@@ -217,7 +220,7 @@ func TestGuard(t *testing.T) {
 		})
 	}
 	e.until.Store(0)
-	if _, err := all.bounded.Resource(resource).Namespace("a").Get(t.Context(), "b", metav1.GetOptions{}); err != nil {
+	if _, err := all.bounded.Resource(resource).Namespace("a").Get(ctx, "b", metav1.GetOptions{}); err != nil {
 		t.Errorf("reading without the lease: %v", err)
 	}
 }

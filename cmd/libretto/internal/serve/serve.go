@@ -157,10 +157,10 @@ const schemaTimeout = 10 * time.Second
 func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.Source) {
 	interval := s.options.discoveryInterval
 	resources := discovery.New(discovery.Config{
-		API: clients.typed.Discovery(), Client: clients.unbounded, Interval: interval, Clock: clock.RealClock{}, Log: s.log.WithName("discovery"),
+		API: clients.host.typed.Discovery(), Client: clients.host.dynamic, Interval: interval, Clock: clock.RealClock{}, Log: s.log.WithName("discovery"),
 	})
 	schemas := schema.New(schema.Config{
-		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: interval, Timeout: schemaTimeout,
+		API: schema.Over(clients.host.typed.Discovery().RESTClient()), Interval: interval, Timeout: schemaTimeout,
 		Clock: clock.RealClock{}, Log: s.log.WithName("schema"),
 	})
 	resources.ListenToSchemas(schemas.Changed)
@@ -169,7 +169,7 @@ func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.S
 
 // environment returns what the reconcilers of all definitions share. The recorders of events are not in it yet.
 func (s *server) environment(ctx context.Context, clients *clients, schemas *schema.Source, answers *lru.Cache) parent.Environment {
-	pool := informer.NewRESTPool(ctx, clients.reading, s.log.WithName("informer"))
+	pool := informer.NewRESTPool(ctx, clients.host.caches, s.log.WithName("informer"))
 	pool.KeepFields(s.options.fieldManager)
 	return parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,

@@ -1,0 +1,165 @@
+// Package rights tests bin/libretto as a process against a real API server: what it does with the rights of ServiceAccounts.
+package rights
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+
+// copies answers with a ConfigMap of the parent's text, beside it or in the namespace that it names.
+const copies = `
+export const sync = ({parent: {metadata: {name}, spec: {text, namespace}}}) => ({
+  children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name, ...(namespace && {namespace})}, data: {text}}],
+  status: {said: text},
+  events: [{type: "Normal", reason: "Copied", message: text}],
+});`
+
+// generated is the line of a composite's spec that labels children with the UID of their parent.
+const generated = "generateSelector: true"
+
+// newHost returns a test whose host has the rights of manifests/rbac and reads what caches need. It is not started.
+func newHost(t *testing.T) (*env.Env, *env.User) {
+	t.Helper()
+	e := env.NewWithThings(t)
+	root, err := cluster.Root()
+	e.NoError(err)
+	host := e.NewUser("host")
+	e.NoError(e.Cluster.ApplyFiles(t.Context(), filepath.Join(root, "manifests", "rbac", "host.yaml")))
+	host.Bind("", "libretto-host")
+	host.Grant("", e.Group, "*", "list", "watch")
+	host.Grant("", "", "configmaps,namespaces,secrets", "list", "watch")
+	return e, host
+}
+
+// impersonates gives a host the rights of manifests/rbac/accounts.yaml.
+func impersonates(e *env.Env, host *env.User) {
+	e.T.Helper()
+	root, err := cluster.Root()
+	e.NoError(err)
+	e.NoError(e.Cluster.ApplyFiles(e.T.Context(), filepath.Join(root, "manifests", "rbac", "accounts.yaml")))
+	host.Bind("", "libretto-accounts")
+}
+
+// newAccount returns a ServiceAccount that may work on Things and ConfigMaps in the test's namespace.
+func newAccount(e *env.Env) *env.User {
+	e.T.Helper()
+	account := e.NewUser("account")
+	account.Grant(e.Namespace, e.Group, "things,things/status", "get", "list", "watch", "update", "patch")
+	account.Grant(e.Namespace, "", "configmaps", "list", "watch", "create", "update", "patch", "delete")
+	account.Grant(e.Namespace, "", "events", "create", "patch")
+	return account
+}
+
+// asAccount is the line of a spec that names the account.
+func asAccount(e *env.Env) string {
+	return fmt.Sprintf("serviceAccountRef: {namespace: %s, name: account}", e.Namespace)
+}
+
+// foreign returns the writes that were not made as the account, but for what the host writes for itself.
+func foreign(requests cluster.Requests, account *env.User) cluster.Requests {
+	return requests.Writes().Filter(func(r cluster.Request) bool {
+		own := r.Group == "metacontroller.k8s.io" || r.Group == "coordination.k8s.io" || r.Subresource == "token"
+		return r.User != account.Name && r.ImpersonatedUser != account.Name && !own
+	})
+}
+
+// TestAccount runs a definition as a ServiceAccount in both ways: everything is written as that one.
+func TestAccount(t *testing.T) {
+	for name, prepare := range map[string]func(*env.Env, *env.User){
+		"impersonated": impersonates,
+		"by token":     func(e *env.Env, host *env.User) { host.Grant(e.Namespace, "", "serviceaccounts/token", "create") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, host := newHost(t)
+			prepare(e, host)
+			account := newAccount(e)
+			e.Start("--kubeconfig", host.Kubeconfig())
+			mark := e.Mark()
+			definition := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, env.UpdatedChildren, env.Hooks(copies, "sync"))
+			e.ApplyThing("a", "", "text: one")
+			e.WaitFor(env.ConfigMaps, "a", env.HasText("one"))
+			e.WaitFor(e.Things(), "a", env.HasSaid("one"))
+			e.WaitForEvent("a", "Copied", "one")
+			e.WaitForCondition(definition, "Ready", "True")
+			requests := e.Requests(mark)
+			if wrong := foreign(requests, account); len(wrong) > 0 {
+				t.Errorf("these were not made as the account:\n%s", wrong)
+			}
+			impersonated := requests.Filter(func(r cluster.Request) bool { return r.User == host.Name && r.ImpersonatedUser == account.Name })
+			if want := name == "impersonated"; want != (len(impersonated.Writes()) > 0) {
+				t.Errorf("impersonated: %v", impersonated)
+			}
+		})
+	}
+}
+
+// TestWritesOutside has a script write where its account may not. The API server refuses that, whatever the host may.
+func TestWritesOutside(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	e.Apply(env.CRD(e.Group, "Global", "Cluster"))
+	host.Grant("", "", "configmaps,events", "*")
+	host.Grant("", e.Group, "*", "*")
+	account := newAccount(e)
+	account.Grant("", e.Group, "globals,globals/status", "get", "list", "watch", "update", "patch")
+	e.Start("--kubeconfig", host.Kubeconfig())
+	other := e.Cluster.Namespace(t)
+	name := e.Define(env.Composite, "", e.Parent("globals", ""), asAccount(e), generated, env.UpdatedChildren, env.Hooks(copies, "sync"))
+	e.ClusterScope().ApplyCustom("Global", "outside", "", "text: one\nnamespace: "+other)
+	e.ClusterScope().ApplyCustom("Global", "inside", "", "text: one\nnamespace: "+e.Namespace)
+	e.WaitForCondition(name, "ParentsSynced", "False", "outside", `User "`+account.Name+`" cannot create resource "configmaps"`, other)
+	e.WaitFor(env.ConfigMaps, "inside", env.HasText("one"))
+	if found := e.InNamespace(other).Get(env.ConfigMaps, "outside"); found != nil {
+		t.Errorf("%s was created", found.GetName())
+	}
+	account.Grant(other, "", "configmaps", "list", "watch", "create", "update", "patch", "delete")
+	e.InNamespace(other).WaitFor(env.ConfigMaps, "outside", env.HasText("one"))
+}
+
+// TestReadsOutside has a script ask for what its account may not read. It is shown nothing of that, though the host's caches have it.
+func TestReadsOutside(t *testing.T) {
+	const counts = `
+export const customize = ({parent: {spec: {namespace}}}) => ({relatedResources: [{apiVersion: "v1", resource: "configmaps", ...(namespace && {namespace})}]});
+export const sync = ({related}) => ({children: [], status: {said: Object.keys(related["ConfigMap.v1"]).filter((name) => name.includes("secret")).join()}});`
+	e, host := newHost(t)
+	impersonates(e, host)
+	account := newAccount(e)
+	e.Start("--kubeconfig", host.Kubeconfig())
+	other := e.Cluster.Namespace(t)
+	e.InNamespace(other).ApplyConfigMap("secret", "", "text")
+	e.ApplyConfigMap("no-secret", "", "text")
+	name := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, env.Hooks(counts, "sync", "customize"))
+	e.ApplyThing("inside", "", "namespace: "+e.Namespace)
+	e.WaitFor(e.Things(), "inside", env.HasSaid(e.Namespace+"/no-secret"))
+	e.ApplyThing("outside", "", "namespace: "+other)
+	e.WaitForCondition(name, "ParentsSynced", "False", "outside", "ServiceAccount "+e.Namespace+"/account may not list configmaps in the namespace "+other)
+	e.ApplyThing("everywhere", "", "")
+	e.WaitForEvent("everywhere", "SyncError", "may not list configmaps in the cluster")
+	account.Grant(other, "", "configmaps", "list", "watch")
+	e.WaitFor(e.Things(), "outside", env.HasSaid(other+"/secret"))
+}
+
+// TestSourcesOutside has a definition load scripts, and a webhook's token, from where its account may not read.
+func TestSourcesOutside(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	host.Bind("", "cluster-admin")
+	account := newAccount(e)
+	e.Start("--kubeconfig", host.Kubeconfig())
+	other := e.Cluster.Namespace(t)
+	e.InNamespace(other).Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks}, data: {sync.js: " + env.Quote(copies) + "}}")
+	name := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, env.UpdatedChildren,
+		fmt.Sprintf("scriptSources: [{configMap: {namespace: %s, name: hooks}}]", other),
+		"hooks: {sync: {version: v2, script: {path: sync.js}}}")
+	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceUnreadable", `configmaps "hooks" is forbidden: User "`+account.Name+`" cannot`)
+	account.Grant(other, "", "configmaps", "list", "watch")
+	e.ApplyThing("a", "", "text: one")
+	e.WaitFor(env.ConfigMaps, "a", env.HasText("one"))
+}
