@@ -40,6 +40,8 @@ type Config struct {
 	DefinitionMetrics *status.Metrics
 	// Target selects the definitions to host. It is never nil.
 	Target labels.Selector
+	// RequireAccount refuses definitions without an account of their own.
+	RequireAccount bool
 	// Namespace is the host's own, for objects that belong to cluster-scoped ones.
 	Namespace string
 	// ApplyStrategy is that of definitions that set none. It defaults to dynamic apply.

@@ -58,7 +58,7 @@ func New(config Config) *Reconciler {
 		config: config,
 		planner: plan.Planner{
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
-			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
+			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager, RequireAccount: config.RequireAccount,
 		},
 		hooks: hooks.Config{
 			Library: config.Library, Engines: config.Engines, Credentials: config.Credentials, Failover: config.Failover,

@@ -1,7 +1,10 @@
 package access
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +58,49 @@ func TestMayCreate(t *testing.T) {
 		}
 		if err := r.MayCreate(t.Context(), pods, step.namespace); asked != step.asked || !step.check(err) {
 			t.Errorf("%s: %v, and %d requests, want %d", step.reason, err, asked, step.asked)
+		}
+	}
+}
+
+// TestMayRead asks for list and watch, in the cluster before the namespace, as the account of the context.
+func TestMayRead(t *testing.T) {
+	api, clock := fake.NewClientset(), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	allowed, asked := map[string]bool{}, []string(nil)
+	api.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		right := review.Spec.ResourceAttributes.Verb + " " + review.Spec.ResourceAttributes.Namespace
+		asked = append(asked, right)
+		review.Status.Allowed = allowed[right]
+		return true, review, nil
+	})
+	r := NewReviewer(api.AuthorizationV1().SelfSubjectAccessReviews(), clock)
+	robot := identity.WithAccount(t.Context(), identity.Account{Namespace: "a", Name: "robot"})
+	other := identity.WithAccount(t.Context(), identity.Account{Namespace: "a", Name: "other"})
+	for _, step := range []struct {
+		ctx    context.Context
+		change func()
+		asked  []string
+		err    string
+	}{
+		{robot, nil, []string{"list ", "list a"}, "ServiceAccount a/robot may not list pods in the namespace a"},
+		{robot, func() { allowed["list a"] = true; clock.SetTime(clock.Now().Add(deniedTTL)) }, []string{"list ", "list a", "watch ", "watch a"},
+			"ServiceAccount a/robot may not watch pods"},
+		{robot, func() { allowed["watch "] = true; clock.SetTime(clock.Now().Add(deniedTTL)) }, []string{"list ", "watch "}, ""},
+		{robot, nil, nil, ""},
+		{other, func() { allowed["list "] = true }, []string{"list ", "watch "}, ""},
+		{other, func() { clear(allowed); clock.SetTime(clock.Now().Add(readTTL - time.Second)) }, nil, ""},
+		{other, func() { clock.SetTime(clock.Now().Add(time.Second)) }, []string{"list ", "list a"}, "ServiceAccount a/other may not list pods"},
+	} {
+		asked = nil
+		if step.change != nil {
+			step.change()
+		}
+		err := r.MayRead(step.ctx, pods, "a")
+		if (step.err == "") != (err == nil) || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), step.err)) {
+			t.Errorf("error %v, want %q", err, step.err)
+		}
+		if !slices.Equal(asked, step.asked) {
+			t.Errorf("asked %q, want %q", asked, step.asked)
 		}
 	}
 }

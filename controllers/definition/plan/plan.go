@@ -36,6 +36,8 @@ type Planner struct {
 	Strategy v1alpha1.ApplyStrategy
 	// FieldManager is the prefix of the field managers of definitions in server-side apply.
 	FieldManager string
+	// RequireAccount refuses definitions without an account of their own.
+	RequireAccount bool
 }
 
 // Plan is a resolved definition. Its Config lacks what only a running definition has:
@@ -76,6 +78,10 @@ const (
 	ReasonResourceNotFound = "ResourceNotFound"
 )
 
+// errNoAccount refuses a definition without an account. CustomResourceDefinitions of metacontroller drop the field.
+var errNoAccount = errors.New("spec.serviceAccountRef: is required by --require-service-account: name the ServiceAccount that the definition " +
+	"works as; if it is in the manifest, apply libretto's CustomResourceDefinitions, because others drop it")
+
 // Plan resolves a definition of any kind.
 func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	_, warnings := LogLevel(object)
@@ -94,6 +100,9 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 		plan, err = p.mapping(object)
 	default:
 		err = fmt.Errorf("%s is no kind of definition", object.GetKind())
+	}
+	if err == nil && p.RequireAccount && plan.Settings.ServiceAccountRef == nil {
+		err = errNoAccount
 	}
 	if err == nil {
 		err = plan.checkBackends()

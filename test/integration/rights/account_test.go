@@ -5,7 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
@@ -162,4 +168,68 @@ func TestSourcesOutside(t *testing.T) {
 	account.Grant(other, "", "configmaps", "list", "watch")
 	e.ApplyThing("a", "", "text: one")
 	e.WaitFor(env.ConfigMaps, "a", env.HasText("one"))
+}
+
+// TestRequiredAccount has a host refuse a definition without an account.
+func TestRequiredAccount(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	newAccount(e)
+	e.Start("--kubeconfig", host.Kubeconfig(), "--require-service-account")
+	lines := []string{e.Parent("things", ""), generated, env.UpdatedChildren, env.Hooks(copies, "sync")}
+	name := e.Define(env.Composite, "", lines...)
+	e.WaitForCondition(name, "Accepted", "False", "Invalid", "spec.serviceAccountRef: is required by --require-service-account")
+	e.Define(env.Composite, "", append(lines, asAccount(e))...)
+	e.WaitForCondition(name, "Accepted", "True")
+	e.WaitForCondition(name, "Ready", "True")
+}
+
+// TestUseOfAccount checks who may write a definition that names an account, by the policy in manifests/accounts.
+func TestUseOfAccount(t *testing.T) {
+	e := env.NewWithThings(t)
+	root, err := cluster.Root()
+	e.NoError(err)
+	for _, file := range []string{"policy.yaml", "role.yaml"} {
+		e.NoError(e.Cluster.ApplyFiles(t.Context(), filepath.Join(root, "manifests", "accounts", file)))
+	}
+	author := e.NewUser("author")
+	author.Grant("", "metacontroller.k8s.io", "compositecontrollers", "get", "create", "patch", "delete")
+	spec := func(account string) *unstructured.Unstructured {
+		return e.Parse(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: CompositeController\nmetadata: {name: %s}\nspec:\n%s",
+			e.Namespace, env.Indent(strings.Join([]string{e.Parent("things", ""), generated, env.Hooks(copies, "sync"), account}, "\n"))))
+	}
+	definitions := author.Dynamic().Resource(env.CompositeControllers)
+	create := func(account string) error {
+		_, err := definitions.Create(t.Context(), spec(account), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	e.Eventually(func() error { // The API server takes a moment to compile a policy.
+		if err := create(asAccount(e)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "may not use ServiceAccount "+e.Namespace+"/account") {
+			return fmt.Errorf("an account that the author may not use: %v", err)
+		}
+		return nil
+	})
+	if err := create(""); err != nil {
+		t.Errorf("without an account: %v", err)
+	}
+	author.Bind(e.Namespace, "libretto-use-account")
+	if _, err := definitions.Create(t.Context(), spec(asAccount(e)), metav1.CreateOptions{}); err != nil {
+		t.Fatalf("an account that the author may use: %v", err)
+	}
+	other := e.NewUser("other")
+	other.Grant("", "metacontroller.k8s.io", "compositecontrollers", "get", "create", "patch", "delete")
+	patch := func(text string) error {
+		_, err := other.Dynamic().Resource(env.CompositeControllers).Patch(t.Context(), e.Namespace, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+		return err
+	}
+	for text, allowed := range map[string]bool{
+		`{"metadata": {"labels": {"a": "b"}}}`:               true,
+		`{"spec": {"resyncPeriodSeconds": 60}}`:              false,
+		`{"spec": {"serviceAccountRef": {"name": "admin"}}}`: false,
+		`{"spec": {"serviceAccountRef": null}}`:              true, // The rights of the host: --require-service-account is against that.
+	} {
+		if err := patch(text); allowed != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
+			t.Errorf("%s by another author: %v", text, err)
+		}
+	}
 }

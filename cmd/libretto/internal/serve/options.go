@@ -28,6 +28,8 @@ type options struct {
 	resyncPeriod      time.Duration
 	applyStrategy     string
 	fieldManager      string
+	// requireServiceAccount refuses definitions without an account of their own.
+	requireServiceAccount bool
 
 	// workers are those of each definition; concurrentWrites and concurrentCalls are for each parent.
 	workers, concurrentWrites, concurrentCalls int
@@ -104,6 +106,8 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.namespace, "namespace", o.namespace,
 		"where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
+	f.BoolVar(&o.requireServiceAccount, "require-service-account", o.requireServiceAccount,
+		"refuse definitions without spec.serviceAccountRef, which would have the rights of this process")
 	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy,
 		"how children are written where a definition does not say: dynamic-apply or server-side-apply")
 	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager,

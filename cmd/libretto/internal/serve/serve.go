@@ -206,7 +206,7 @@ func (s *server) definitions(
 			objectwatch.New(clients.typed, s.log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, config), clock.RealClock{}),
 		Failover: s.newFailover(environment.Schemas),
 		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
-		Namespace: ownNamespace(o.namespace), Target: target,
+		Namespace: ownNamespace(o.namespace), Target: target, RequireAccount: o.requireServiceAccount,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
 		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: s.newPreviewer(environment.Schemas),
 		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
