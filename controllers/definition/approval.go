@@ -82,7 +82,7 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []plan.Warning) {
 	for _, m := range v.mistaken {
 		if w := m.warning(); m.Source.UID != "" && !slices.Contains(before, w) {
-			r.config.Environment.Events.Event(reference(m.Source), corev1.EventTypeWarning, w.Reason, nameOf(object)+": "+w.Message)
+			r.config.Environment.Events.Rare.Event(reference(m.Source), corev1.EventTypeWarning, w.Reason, nameOf(object)+": "+w.Message)
 		}
 	}
 }
@@ -154,9 +154,9 @@ func (r *Reconciler) announceApproval(
 	}
 	s.approved.announced = string(id)
 	message := rollout.ApprovedMessage(id, next.Approval)
-	r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeNormal, reasonApproved, message)
+	r.config.Environment.Events.Rollouts.Event(object, corev1.EventTypeNormal, reasonApproved, message)
 	if a := rollout.ApprovalOf(v.approvals, id); a != nil && a.Source.UID != "" {
-		r.config.Environment.RolloutEvents.Event(reference(a.Source), corev1.EventTypeNormal, reasonApproved, nameOf(object)+": "+message)
+		r.config.Environment.Events.Rollouts.Event(reference(a.Source), corev1.EventTypeNormal, reasonApproved, nameOf(object)+": "+message)
 	}
 	r.config.Environment.Log.Info("a revision of the scripts is approved", "definition", nameOf(object), "message", message)
 }

@@ -84,7 +84,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Former) (
 	}
 	config := p.Config
 	config.Guard, config.Spec = guard, guard.spec
-	config.Programs, config.ProgramsOf, config.Timeouts = h.ProgramsFor, h.ProgramsOf, h.Timeouts
+	config.Programs, config.Revisions.ProgramsOf, config.Timeouts = h.ProgramsFor, h.ProgramsOf, h.Timeouts
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}

@@ -24,7 +24,9 @@ func TestLogOfDefinitions(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	r := &Reconciler{config: Config{Environment: parent.Environment{
-		Events: record.NewFakeRecorder(100), Log: log, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
+		Log:    log,
+		Clock:  clocktesting.NewFakeClock(time.Unix(0, 0)),
+		Events: parent.Recorders{Rare: record.NewFakeRecorder(100)},
 	}}}
 	object, s := &unstructured.Unstructured{Object: map[string]any{
 		"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "boxes"},

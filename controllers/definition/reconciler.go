@@ -50,8 +50,8 @@ const recheckInterval = 15 * time.Second
 // New returns a Reconciler with its control loop.
 func New(config Config) *Reconciler {
 	config.Environment.Registry = parent.NewRegistry()
-	if config.Environment.RolloutEvents == nil {
-		config.Environment.RolloutEvents = config.Environment.Events
+	if config.Environment.Events.Rollouts == nil {
+		config.Environment.Events.Rollouts = config.Environment.Events.Rare
 	}
 	boundEvents(&config.Environment, "", identity.Account{})
 	r := &Reconciler{

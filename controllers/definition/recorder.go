@@ -24,7 +24,9 @@ type boundedRecorder struct {
 
 // boundEvents bounds the messages of all events, and has them end in a suffix and written by an account.
 func boundEvents(env *parent.Environment, suffix string, account identity.Account) {
-	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
+	for _, recorder := range []*record.EventRecorder{
+		&env.Events.Rare, &env.Events.Syncs, &env.Events.Children, &env.Events.Hooks, &env.Events.Rollouts,
+	} {
 		if *recorder != nil {
 			*recorder = boundedRecorder{*recorder, suffix, account}
 		}

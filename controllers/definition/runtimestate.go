@@ -175,7 +175,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		s.setRemovedWarnings(s.next)
 		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
 		if s.running != nil {
-			s.next.reconciler.Succeed(s.running.reconciler)
+			s.next.reconciler.TakeOver(s.running.reconciler)
 		}
 		s.running, s.next = s.next, nil
 		s.serving.Store(s.running)

@@ -26,15 +26,15 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 		r.event(object, corev1.EventTypeWarning, reason, now.problems)
 		for _, source := range v.newest.objects {
 			if about := problemsOf(v.newest.state.Problems, source.NamespacedName); about != "" {
-				r.config.Environment.Events.Event(reference(source), corev1.EventTypeWarning, reason, prefix+about)
+				r.config.Environment.Events.Rare.Event(reference(source), corev1.EventTypeWarning, reason, prefix+about)
 			}
 		}
 	}
 	if now.held != "" && now.held != before.held {
 		sent = true
-		r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeWarning, rollout.ReasonHeld, now.held)
+		r.config.Environment.Events.Rollouts.Event(object, corev1.EventTypeWarning, rollout.ReasonHeld, now.held)
 		for _, source := range v.newest.objects {
-			r.config.Environment.RolloutEvents.Event(reference(source), corev1.EventTypeWarning, rollout.ReasonHeld, prefix+now.held)
+			r.config.Environment.Events.Rollouts.Event(reference(source), corev1.EventTypeWarning, rollout.ReasonHeld, prefix+now.held)
 		}
 	}
 	recovered := now.problems == "" && before.problems != "" && now.revision != ""
@@ -47,7 +47,7 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
 		for _, source := range v.newest.objects {
 			if before.versions[source.UID] != source.Version {
-				r.config.Environment.Events.Event(reference(source), corev1.EventTypeNormal, "ScriptReloaded", prefix+text)
+				r.config.Environment.Events.Rare.Event(reference(source), corev1.EventTypeNormal, "ScriptReloaded", prefix+text)
 			}
 		}
 	}
@@ -129,10 +129,10 @@ func (r *Reconciler) sendRolloutEvents(object *unstructured.Unstructured, s *run
 	if c.Status == metav1.ConditionFalse {
 		kind = corev1.EventTypeWarning
 	}
-	r.config.Environment.RolloutEvents.Event(object, kind, c.Reason, c.Message)
+	r.config.Environment.Events.Rollouts.Event(object, kind, c.Reason, c.Message)
 	if kind == corev1.EventTypeWarning {
 		for _, source := range v.newest.objects {
-			r.config.Environment.RolloutEvents.Event(reference(source), kind, c.Reason, nameOf(object)+": "+c.Message)
+			r.config.Environment.Events.Rollouts.Event(reference(source), kind, c.Reason, nameOf(object)+": "+c.Message)
 		}
 	}
 	r.config.Environment.Log.Info("rollout of scripts", "definition", nameOf(object), "reason", c.Reason, "message", c.Message)

@@ -49,7 +49,7 @@ func TestWaitingStep(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	s := &runtimeState{}
 	recorder := record.NewFakeRecorder(10)
-	r := &Reconciler{config: Config{Environment: parent.Environment{RolloutEvents: recorder}}}
+	r := &Reconciler{config: Config{Environment: parent.Environment{Events: parent.Recorders{Rollouts: recorder}}}}
 	for i, step := range []struct {
 		reason  string
 		after   time.Duration

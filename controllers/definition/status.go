@@ -321,7 +321,7 @@ func nameOf(object *unstructured.Unstructured) string {
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {
-	r.config.Environment.Events.Event(object, kind, reason, message)
+	r.config.Environment.Events.Rare.Event(object, kind, reason, message)
 }
 
 // newParentStatus returns what there is to say of the parents of the running instance, which may be nil. serves is the revision of its

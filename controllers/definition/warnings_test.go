@@ -31,7 +31,7 @@ func TestUnfinalizedWarning(t *testing.T) {
 // TestSendWarningEvents checks that each warning has one event, however long it lasts.
 func TestSendWarningEvents(t *testing.T) {
 	events := record.NewFakeRecorder(10)
-	r := &Reconciler{config: Config{Environment: parent.Environment{Events: events}}}
+	r := &Reconciler{config: Config{Environment: parent.Environment{Events: parent.Recorders{Rare: events}}}}
 	checks, status := plan.Warning{Reason: plan.ReasonNoStatusChecks, Message: "checks"}, plan.Warning{Reason: plan.ReasonNoStatusSubresource, Message: "status"}
 	held := plan.Warning{Reason: variant.ReasonNotFinalized, Message: "has an event on the parents"}
 	var before []plan.Warning

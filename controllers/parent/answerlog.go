@@ -80,15 +80,15 @@ func (p *pass) logEnd(result controller.Result, err error) {
 	if err != nil || !log.Enabled() {
 		return // The control loop logs errors.
 	}
-	values := []any{"definition", p.config.Definition, "parent", p.key.String(), "wrote", p.wrote}
-	if n := p.knownAnswers.Load(); n > 0 {
+	values := []any{"definition", p.config.Definition, "parent", p.key.String(), "wrote", p.writes.any}
+	if n := p.used.knownAnswers.Load(); n > 0 {
 		values = append(values, "knownAnswers", n)
 	}
 	if result.RequeueAfter > 0 {
 		values = append(values, "next", result.RequeueAfter.String())
 	}
-	if p.shortestBackoff > 0 {
-		values = append(values, "backoff", p.shortestBackoff.String())
+	if p.due.backoff > 0 {
+		values = append(values, "backoff", p.due.backoff.String())
 	}
 	log.Info("parent synced", values...)
 }

@@ -69,8 +69,8 @@ func TestMaskedConsole(t *testing.T) {
 // TestEndInLog checks what the log has of a pass that went well.
 func TestEndInLog(t *testing.T) {
 	p, lines := listened(verbosity.Values)
-	p.wrote, p.shortestBackoff = true, time.Second
-	p.knownAnswers.Add(2)
+	p.writes.any, p.due.backoff = true, time.Second
+	p.used.knownAnswers.Add(2)
 	p.logEnd(controller.Result{RequeueAfter: time.Minute}, nil)
 	p.logEnd(controller.Result{}, errors.New("the control loop logs it"))
 	want := `"level"=4 "msg"="parent synced" "definition"="MapController m" "parent"=" p" "wrote"=true "knownAnswers"=2 "next"="1m0s" "backoff"="1s"`

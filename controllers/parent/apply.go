@@ -55,7 +55,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	}
 	p.reportOutdated(held)
 	failed := p.execute(ctx, p.env.Children, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
-	return failure.Join(append(p.unapplied, failed))
+	return failure.Join(append(p.writes.unapplied, failed))
 }
 
 // rulesBySchema returns the rules for children with the current schemas of their kinds.
@@ -91,15 +91,15 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	if len(changes) == 0 {
 		return nil
 	}
-	p.wrote, p.wroteChildren = true, true
+	p.writes.any, p.writes.children = true, true
 	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew, MayDelete: p.mayDelete}
 	for _, outcome := range apply.Execute(ctx, client, changes, options) {
 		p.noteOutcome(outcome)
-		p.awaitsEvents = p.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
+		p.writes.awaitsEvents = p.writes.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
 		errs = append(errs, p.explain(ctx, outcome))
 	}
-	p.failed = append(p.failed, errs...)
+	p.writes.failed = append(p.writes.failed, errs...)
 	return failure.Join(errs)
 }
 

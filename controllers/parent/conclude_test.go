@@ -28,17 +28,17 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 		want   bool
 	}{
 		"Unchanged": {"A pass that wrote nothing need not be repeated.", &pass{}, true},
-		"Wrote":     {"A pass that wrote children may observe something new.", &pass{wrote: true, wroteChildren: true}, false},
-		"Backoff":   {"A pass with a child in backoff must be repeated after that.", &pass{shortestBackoff: time.Second}, false},
-		"Expiry":    {"A pass that used an answer that expires must be repeated then.", &pass{answersUntil: now.Add(time.Second)}, false},
+		"Wrote":     {"A pass that wrote children may observe something new.", &pass{writes: passWrites{any: true, children: true}}, false},
+		"Backoff":   {"A pass with a child in backoff must be repeated after that.", &pass{due: nextPass{backoff: time.Second}}, false},
+		"Expiry":    {"A pass that used an answer that expires must be repeated then.", &pass{due: nextPass{answers: now.Add(time.Second)}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := tc.pass
 			p.shared = &shared{
-				env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-				detector: loops.NewDetector(clock),
+				env:      Environment{Clock: clock},
+				memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), detector: loops.NewDetector(clock)},
 			}
 			p.key, p.parent = key, parenttest.Object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
@@ -57,10 +57,15 @@ func TestConcludeGathersExpiries(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{
 		-time.Second: 100 * time.Millisecond, time.Microsecond: 100 * time.Millisecond, time.Minute: time.Minute,
 	} {
-		p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
-			env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-			detector: loops.NewDetector(clock),
-		}}
+		p := &pass{
+			key:    controller.Key{Name: "p"},
+			parent: parenttest.Object("p"),
+			shared: &shared{
+				env:      Environment{Clock: clock},
+				memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), detector: loops.NewDetector(clock)},
+			},
+			due: nextPass{answers: clock.Now().Add(left)},
+		}
 		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
 			t.Errorf("the next pass is after %s (%v), want %s", result.RequeueAfter, err, want)
 		}
@@ -73,8 +78,8 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
 	p := &pass{key: key, parent: parenttest.Object("p"), shared: &shared{
-		env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-		detector: loops.NewDetector(clock),
+		env:      Environment{Clock: clock},
+		memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), detector: loops.NewDetector(clock)},
 	}}
 	defer p.pendingWrites.Close()
 	p.pendingWrites.NoteWritten(p.parent.GetUID(), parenttest.Object("c"), true)
@@ -116,15 +121,20 @@ func TestConcludeOfFailedPass(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
-			p := &pass{key: controller.Key{Name: "p"}, parent: parenttest.Object("p"), shortestBackoff: tc.backoff, shared: &shared{
-				env: Environment{Clock: clock}, pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-				detector: loops.NewDetector(clock),
-			}}
+			p := &pass{
+				key:    controller.Key{Name: "p"},
+				parent: parenttest.Object("p"),
+				shared: &shared{
+					env:      Environment{Clock: clock},
+					memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), detector: loops.NewDetector(clock)},
+				},
+				due: nextPass{backoff: tc.backoff},
+			}
 			if tc.answers > 0 {
-				p.answersUntil = now.Add(tc.answers)
+				p.due.answers = now.Add(tc.answers)
 			}
 			if tc.related > 0 {
-				p.relatedUntil = now.Add(tc.related)
+				p.due.related = now.Add(tc.related)
 			}
 			desired := variant.Desired{ResyncAfterSeconds: tc.resync.Seconds()}
 			if tc.problem != nil {
@@ -175,7 +185,7 @@ func TestShortResyncs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			p := &pass{key: controller.Key{Name: "p"}, shared: &shared{resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval)}}
+			p := &pass{key: controller.Key{Name: "p"}, shared: &shared{memories: memories{resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval)}}}
 			syncs, soon := 0, 0
 			for clock.Now().Before(time.Unix(60, 0)) {
 				wait := p.limitResync(tc.after)

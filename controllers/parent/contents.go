@@ -64,7 +64,7 @@ func (r *shared) readContent(ctx context.Context, written apply.Outcome) error {
 func (p *pass) noteWrite(outcome apply.Outcome) {
 	owner := p.parent.GetUID()
 	if outcome.Partial {
-		p.wrotePartial = true
+		p.writes.partial = true
 		p.pendingWrites.NotePartial(owner, outcome)
 		if cached := p.sources.CachedChild(outcome.Object); cached != nil { // Its event may have come before the answer.
 			p.pendingWrites.Observe(informer.Event{New: cached})
@@ -81,7 +81,7 @@ func (p *pass) noteWrite(outcome apply.Outcome) {
 // awaitContents returns result with a requeue for when no events show what the pass has written. The events that did while it
 // ran may not have enqueued the parent.
 func (p *pass) awaitContents(result controller.Result) controller.Result {
-	if p.wrotePartial {
+	if p.writes.partial {
 		delay, _ := p.pendingWrites.ContentDelay(p.parent.GetUID())
 		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(delay, debounce))
 	}

@@ -37,9 +37,9 @@ func TestAwaitContents(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			r := &shared{pendingWrites: writes.NewPending(clock)}
+			r := &shared{memories: memories{pendingWrites: writes.NewPending(clock)}}
 			defer r.pendingWrites.Close()
-			p := &pass{shared: r, parent: parenttest.Object("p", parenttest.WithUID("p-uid")), wrotePartial: tc.wrote}
+			p := &pass{shared: r, parent: parenttest.Object("p", parenttest.WithUID("p-uid")), writes: passWrites{partial: tc.wrote}}
 			if tc.wrote {
 				r.pendingWrites.NotePartial("p-uid", parenttest.Partial(parenttest.Object("a", parenttest.AtVersion("13"))))
 			}
@@ -81,7 +81,7 @@ func TestSyncContents(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 			client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, tc.live, tc.err })
 			pool := informer.NewPool(t.Context(), client, logr.Discard())
-			r := &shared{env: Environment{Client: client, Pool: pool}, pendingWrites: writes.NewPending(clock)}
+			r := &shared{env: Environment{Client: client, Pool: pool}, memories: memories{pendingWrites: writes.NewPending(clock)}}
 			defer r.pendingWrites.Close()
 			written := parenttest.Partial(live("u", "13"))
 			written.Change.Resource = configMaps

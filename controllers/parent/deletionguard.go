@@ -37,7 +37,7 @@ func (p *pass) mayDelete(ctx context.Context, change apply.Change) error {
 			return fmt.Errorf("it differs, and is not deleted: %w", err)
 		}
 	}
-	rolls := p.config.RollsScripts
+	rolls := p.config.Revisions.RollsScripts
 	if p.isRevision(change) || recreate && rolls != nil && rolls(change.Key.Kind) { // That goes on only while what it has made is ready.
 		return nil
 	}
@@ -138,7 +138,8 @@ func (r *requests) note(key controller.Key, parent *unstructured.Unstructured, s
 	}
 }
 
-func (r *requests) forget(key controller.Key) {
+// Forget drops a parent.
+func (r *requests) Forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.byParent, key)
@@ -149,7 +150,7 @@ func (p *pass) noteRequest() {
 	if p.config.Guard == nil {
 		return
 	}
-	if p.config.Guard.Synced(p.key); !p.idle {
+	if p.config.Guard.Synced(p.key); !p.unchanged {
 		p.requests.note(p.key, p.observed.Parent, p.config.Guard.IsSettled(p.programs.Revision))
 	}
 }

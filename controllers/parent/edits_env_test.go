@@ -169,8 +169,15 @@ func startEdited(
 	client := cluster.Client(wrote)
 	pool := informer.NewPool(ctx, client, logr.Discard())
 	env := Environment{
-		Client: client, Children: partialClient{client}, Pool: pool, Events: record.NewFakeRecorder(10000), Clock: clock, Log: logr.Discard(),
-		Writes: 2, Calls: 1, StatusDelay: time.Second,
+		Client:      client,
+		Children:    partialClient{client},
+		Pool:        pool,
+		Clock:       clock,
+		Log:         logr.Discard(),
+		Writes:      2,
+		Calls:       1,
+		StatusDelay: time.Second,
+		Events:      Recorders{Rare: record.NewFakeRecorder(10000)},
 	}
 	if simple {
 		env.Children, env.StatusDelay = nil, 0

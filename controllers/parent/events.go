@@ -35,7 +35,7 @@ func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructure
 // reportSynced emits the event about the end of a failure, if it is to be emitted.
 func (r *Reconciler) reportSynced(parent *unstructured.Unstructured, outcome string) {
 	if outcome == notices.EventsEmitted {
-		r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
+		r.env.Events.Syncs.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
 	}
 	r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
 }
@@ -53,9 +53,9 @@ func (r *Reconciler) reportRecovered() {
 // warn emits an event about a problem of a parent, unless there was one not long ago.
 func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, found notices.Problem) {
 	outcome := r.problems.Note(key, parent.GetUID(), found)
-	recorder := r.env.Events
+	recorder := r.env.Events.Rare
 	if found.Failure {
-		recorder = r.env.SyncEvents
+		recorder = r.env.Events.Syncs
 	}
 	if outcome == notices.EventsEmitted {
 		recorder.Event(parent, corev1.EventTypeWarning, found.Reason, found.Message)
@@ -82,7 +82,7 @@ func (p *pass) warnOfScripts(reason, message string) {
 
 func (p *pass) warnWithin(budget flowcontrol.PassiveRateLimiter, reason, message string) {
 	if p.mayEmit(reason, budget) {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, reason, message)
+		p.env.Events.Rare.Event(p.parent, corev1.EventTypeWarning, reason, message)
 	}
 }
 
@@ -111,27 +111,27 @@ var childVerbs = []struct {
 
 // noteChanged records a child that was created, deleted or released for emitChildEvents.
 func (p *pass) noteChanged(change apply.Change) {
-	if p.isRevision(change) || p.env.ChildEvents == nil && change.Action != apply.ActionRelease {
+	if p.isRevision(change) || p.env.Events.Children == nil && change.Action != apply.ActionRelease {
 		return
 	}
-	if p.changed == nil {
-		p.changed = map[apply.Action][]apply.Change{}
+	if p.writes.changed == nil {
+		p.writes.changed = map[apply.Action][]apply.Change{}
 	}
-	p.changed[change.Action] = append(p.changed[change.Action], change)
+	p.writes.changed[change.Action] = append(p.writes.changed[change.Action], change)
 }
 
 // emitChildEvents emits an event for the children that the pass has created, one for those that it has deleted to create them anew, and one
 // for those that it has deleted. It warns of those that it has released.
 func (p *pass) emitChildEvents() {
-	p.reportReleased(p.changed[apply.ActionRelease])
+	p.reportReleased(p.writes.changed[apply.ActionRelease])
 	for _, v := range childVerbs {
-		children := p.changed[v.action]
+		children := p.writes.changed[v.action]
 		if len(children) == 0 {
 			continue
 		}
 		if p.mayEmit(v.reason, p.problems.Children) {
 			message := v.verb + " " + describeChildren(p.parent.GetNamespace(), children)
-			p.env.ChildEvents.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
+			p.env.Events.Children.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
 		}
 	}
 }
@@ -202,9 +202,9 @@ func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 		p.env.Metrics.countEvents(p.config.Definition, notices.EventsWithheld, len(asked))
 		return
 	}
-	c := p.hookEvents.Choose(p.key, p.parent, asked, desired.MoreEvents, p.wrote)
+	c := p.hookEvents.Choose(p.key, p.parent, asked, desired.MoreEvents, p.writes.any)
 	for _, event := range c.Emit {
-		p.env.HookEvents.Event(p.parent, event.Type, event.Reason, event.Message)
+		p.env.Events.Hooks.Event(p.parent, event.Type, event.Reason, event.Message)
 	}
 	p.env.Metrics.countEvents(p.config.Definition, notices.EventsEmitted, len(c.Emit))
 	p.env.Metrics.countEvents(p.config.Definition, notices.EventsRepeated, c.Repeated)
@@ -213,7 +213,7 @@ func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 		p.env.Log.Info("events of a hook are dropped", "definition", p.config.Definition, "parent", p.key.String(), "dropped", c.Dropped)
 	}
 	if c.TellDropped {
-		p.env.SyncEvents.Event(p.parent, corev1.EventTypeWarning, variant.ReasonEventsDropped, p.hookEvents.Limits.Explain())
+		p.env.Events.Syncs.Event(p.parent, corev1.EventTypeWarning, variant.ReasonEventsDropped, p.hookEvents.Limits.Explain())
 	}
 }
 

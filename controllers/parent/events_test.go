@@ -66,7 +66,8 @@ func TestDescribeChildren(t *testing.T) {
 func TestChildEvents(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
-		problems: notices.NewProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}), env: Environment{ChildEvents: recorder},
+		env:       Environment{Events: Recorders{Children: recorder}},
+		inherited: inherited{problems: notices.NewProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{})},
 	}}
 	for i, action := range []apply.Action{apply.ActionDelete, apply.ActionCreate, apply.ActionUpdate, apply.ActionRecreate, apply.ActionCreate} {
 		change := childChange("Pod", "pods", "", fmt.Sprint("p", i))
@@ -85,7 +86,7 @@ func TestChildEvents(t *testing.T) {
 	}
 	quiet := &pass{shared: &shared{}}
 	quiet.noteChanged(childChange("Pod", "pods", "", "a"))
-	if quiet.emitChildEvents(); quiet.changed != nil {
+	if quiet.emitChildEvents(); quiet.writes.changed != nil {
 		t.Error("children are kept for events that are not emitted")
 	}
 }
@@ -94,8 +95,8 @@ func TestChildEvents(t *testing.T) {
 func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
 	ofHost, ofHooks := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
 	p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
-		hookEvents: notices.NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{QPS: 1, Burst: 2}, time.Time{}),
-		env:        Environment{SyncEvents: ofHost, HookEvents: ofHooks},
+		env:       Environment{Events: Recorders{Syncs: ofHost, Hooks: ofHooks}},
+		inherited: inherited{hookEvents: notices.NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{QPS: 1, Burst: 2}, time.Time{})},
 	}}
 	p.emitEvents(variant.Desired{
 		Waiting: &variant.Wait{Reason: "Late", Message: "not yet"}, Events: []variant.Event{{Type: "Normal", Reason: "Said", Message: "a"}},
@@ -112,7 +113,7 @@ func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
 
 // TestWaitEvents checks that the events about waits are by reason.
 func TestWaitEvents(t *testing.T) {
-	p := &pass{shared: &shared{hookEvents: notices.NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}, time.Time{})}}
+	p := &pass{shared: &shared{inherited: inherited{hookEvents: notices.NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}, time.Time{})}}}
 	describe := func(waits ...variant.Wait) (messages []string, keys []uint64) {
 		for _, event := range p.waitEvents(waits) {
 			messages, keys = append(messages, event.Message), append(keys, event.Key)

@@ -25,13 +25,13 @@ func (p *pass) fightInputs(s loops.Subject) loops.Inputs {
 
 // commonInputs returns the inputs that all subjects share.
 func (p *pass) commonInputs() loops.Inputs {
-	if p.hashed.common == nil {
-		p.hashed.common = &loops.Inputs{
+	if p.loop.hashed.common == nil {
+		p.loop.hashed.common = &loops.Inputs{
 			loops.SpecInput: p.hashSpec(), loops.MetadataInput: p.hashPart(p.observed.Parent, loops.ParentMetadata),
 			loops.RelatedInput: p.hashRelated(),
 		}
 	}
-	return *p.hashed.common
+	return *p.loop.hashed.common
 }
 
 func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
@@ -91,11 +91,11 @@ func (p *pass) hashRelated() uint64 {
 func (p *pass) hashDesired(s loops.Subject) uint64 {
 	switch object := p.desiredChild(s.Child); {
 	case s.Field == loops.ParentStatus:
-		return jsonvalue.Hash(p.hashed.desired.Status)
+		return jsonvalue.Hash(p.desired.Status)
 	case s.Field == loops.ParentMetadata:
-		return p.hash(func(h *maphash.Hash) { fmt.Fprint(h, p.metadataPatch(&unstructured.Unstructured{}, p.hashed.desired)) })
+		return p.hash(func(h *maphash.Hash) { fmt.Fprint(h, p.metadataPatch(&unstructured.Unstructured{}, p.desired)) })
 	case s.Child.Name == "":
-		return p.hashed.names[s.Child]
+		return p.loop.hashed.names[s.Child]
 	case object == nil:
 		return 0
 	default:
@@ -105,25 +105,31 @@ func (p *pass) hashDesired(s loops.Subject) uint64 {
 
 // desiredChild returns a child that the hooks want, or nil.
 func (p *pass) desiredChild(child apply.Key) *unstructured.Unstructured {
-	if p.hashed.byKey == nil {
-		p.hashed.byKey = map[apply.Key]*unstructured.Unstructured{}
-		p.hashed.names = map[apply.Key]uint64{}
-		for _, object := range p.hashed.desired.Children {
+	if p.loop.hashed.byKey == nil {
+		p.loop.hashed.byKey = map[apply.Key]*unstructured.Unstructured{}
+		p.loop.hashed.names = map[apply.Key]uint64{}
+		for _, object := range p.desired.Children {
 			key := apply.KeyOf(object)
-			p.hashed.byKey[key] = object
+			p.loop.hashed.byKey[key] = object
 			// The sum does not depend on their order.
-			p.hashed.names[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
+			p.loop.hashed.names[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
 		}
 	}
-	return p.hashed.byKey[child]
+	return p.loop.hashed.byKey[child]
 }
 
-// inputHashes are what loops.Inputs are made of in one pass. All but desired is computed on first use.
+// loopInputs is what hot loops are known by in one pass.
+type loopInputs struct {
+	// others are the last other writers of children that are rewritten again and again.
+	others map[apply.Key]string
+	hashed inputHashes
+}
+
+// inputHashes are what loops.Inputs are made of in one pass. All is computed on first use.
 type inputHashes struct {
-	desired variant.Desired
-	common  *loops.Inputs
-	byKey   map[apply.Key]*unstructured.Unstructured
-	names   map[apply.Key]uint64 // by kind
+	common *loops.Inputs
+	byKey  map[apply.Key]*unstructured.Unstructured
+	names  map[apply.Key]uint64 // by kind
 	// origins are hashes of what others have made of objects, and allOrigins is their sum.
 	origins    map[loops.Subject]uint64
 	allOrigins uint64
@@ -132,25 +138,25 @@ type inputHashes struct {
 // feedbackInputs returns the inputs with which a subject is written, as they would be without what this process wrote: a write that finds
 // the same as the last one is its own consequence.
 func (p *pass) feedbackInputs(s loops.Subject, now loops.Inputs) loops.Inputs {
-	if p.hashed.origins == nil {
+	if p.loop.hashed.origins == nil {
 		p.hashOrigins()
 	}
 	now[loops.MetadataInput] = 0 // It is one of the origins.
-	now[loops.OthersInput] = p.hashed.allOrigins - p.hashed.origins[s.Object()]
+	now[loops.OthersInput] = p.loop.hashed.allOrigins - p.loop.hashed.origins[s.Object()]
 	return now
 }
 
 // hashOrigins hashes the origins of the children and of the parts of the parent, whose sum does not depend on their order.
 func (p *pass) hashOrigins() {
-	p.hashed.origins = make(map[loops.Subject]uint64, len(p.observed.Children)+2)
+	p.loop.hashed.origins = make(map[loops.Subject]uint64, len(p.observed.Children)+2)
 	add := func(s loops.Subject, state uint64) {
 		origin := p.detector.OriginOf(s, state)
 		hash := p.hash(func(h *maphash.Hash) {
 			maphash.WriteComparable(h, s)
 			maphash.WriteComparable(h, origin)
 		})
-		p.hashed.origins[s] = hash
-		p.hashed.allOrigins += hash
+		p.loop.hashed.origins[s] = hash
+		p.loop.hashed.allOrigins += hash
 	}
 	for _, child := range p.observed.Children {
 		add(loops.Subject{Parent: p.parent.GetUID(), Child: apply.KeyOf(child)}, p.passCache.VersionOf(child))

@@ -60,14 +60,17 @@ func (f *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Dura
 	return w.due.Sub(now), tell, first
 }
 
-// forget drops a parent that no longer waits. It reports whether its wait was reported.
-func (f *finalizeWaits) forget(key controller.Key) bool {
+// end drops a parent that no longer waits. It reports whether its wait was reported.
+func (f *finalizeWaits) end(key controller.Key) (reported bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.pending[key]
 	delete(f.pending, key)
 	return w != nil && w.reported
 }
+
+// Forget drops a parent that is gone.
+func (f *finalizeWaits) Forget(key controller.Key) { f.end(key) }
 
 // reported returns the parents whose wait was reported, sorted.
 func (f *finalizeWaits) reported() []controller.Key {
@@ -93,7 +96,7 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 		return result
 	}
 	if !p.observed.Finalizing || !p.source.HasFinalizer(p.parent) {
-		if p.finalizeWaits.forget(p.key) {
+		if p.finalizeWaits.end(p.key) {
 			p.config.Changed()
 		}
 		return result

@@ -41,7 +41,7 @@ func TestFinalizeWaits(t *testing.T) {
 	if after, report, _ := u.note(key, "2"); report || after != minFinalizePause || len(u.reported()) != 0 {
 		t.Errorf("another parent of that name is reported at once (%v), or synced after %s", report, after)
 	}
-	if u.note(key, "2"); u.forget(key) || len(u.pending) != 0 {
+	if u.note(key, "2"); u.end(key) || len(u.pending) != 0 {
 		t.Error("an unreported wait is taken for reported, or is kept")
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // end returns what the pass knows about its end besides its error.
 func (p *pass) end(err error) health.End {
-	end := health.End{Edit: p.editOf(p.programs.Revision), Inputs: int32(len(p.observed.Inputs)), FailingInputs: int32(p.failedInputs)}
+	end := health.End{Edit: p.editOf(p.programs.Revision), Inputs: int32(len(p.observed.Inputs)), FailingInputs: int32(p.desired.FailedInputs)}
 	switch {
 	case p.answered || err == nil:
 		end.InputsKnown = true
@@ -70,8 +70,8 @@ func (r *Reconciler) BusyAt() time.Time { return r.lastSyncs.BusyAt() }
 // noteSync notes how a pass ended, if the scripts are rolled out.
 func (p *pass) noteSync(retry controller.Retry, err error) {
 	changed := p.lastSyncs.Note(p.key, p.parent.GetUID(), health.Sync{
-		Spec: p.config.Spec, Revision: p.programs.Revision, Retry: retry, Err: err, WroteChildren: p.wroteChildren,
-		Rolling: p.rolling, Unchanged: p.idle, Children: p.observed.Children, Waits: p.waits.Of(p.key),
+		Spec: p.config.Spec, Revision: p.programs.Revision, Retry: retry, Err: err, WroteChildren: p.writes.children,
+		Rolling: p.desired.Rolling, Unchanged: p.unchanged, Children: p.observed.Children, Waits: p.waits.Of(p.key),
 	})
 	if changed {
 		p.config.Changed()

@@ -18,7 +18,7 @@ import (
 // successor, which has taken over the states.
 func TestParentsOfFormerSpec(t *testing.T) {
 	reconciler := func() *Reconciler {
-		return &Reconciler{&shared{states: health.NewStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))}}
+		return &Reconciler{&shared{inherited: inherited{states: health.NewStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))}}}
 	}
 	former, next := reconciler(), reconciler()
 	source := &sources.Parent{ParentRule: variant.ParentRule{
@@ -28,7 +28,7 @@ func TestParentsOfFormerSpec(t *testing.T) {
 	if got := former.Summary(""); got.Pending != 1 {
 		t.Errorf("before the edit: %+v, want one that is pending", got)
 	}
-	next.Succeed(former)
+	next.TakeOver(former)
 	next.states.Begin(nil)
 	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
 	if got := next.Summary(""); got.Pending != 0 {

@@ -49,7 +49,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	_ = group.Wait() // Each error is in its answer.
 	p.passCache.RetainAnswers(p.key, calls)
 	desired, err := p.config.Variant.Desired(p.observed, held.All())
-	p.read |= answers.InputsIn(append(engines.ReadSet{}, desired.ParentReads...))
+	p.used.read |= answers.InputsIn(append(engines.ReadSet{}, desired.ParentReads...))
 	p.passCache.DropAnswers(p.key, desired.InvalidAnswers)
 	if err == nil {
 		p.passCache.RememberAnswers(p.key, p.programs.Revision, held, desired.InvalidAnswers)
@@ -64,7 +64,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, held *answers.Held
 	if cached, ok := p.passCache.LookupAnswer(p.key, call, p.programs.Revision, now); ok {
 		p.noteExpiry(cached.Expires)
 		p.noteRead(cached.Read)
-		p.knownAnswers.Add(1)
+		p.used.knownAnswers.Add(1)
 		return answers.Answer{Answer: variant.Answer{Call: call, Body: cached.Body}, Size: cached.Size}
 	}
 	if busy := held.BusyError(); busy != nil {
@@ -87,10 +87,10 @@ func (p *pass) answer(ctx context.Context, call variant.Call, held *answers.Held
 
 // noteExpiry records when a used answer expires.
 func (p *pass) noteExpiry(expires time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !expires.IsZero() && (p.answersUntil.IsZero() || expires.Before(p.answersUntil)) {
-		p.answersUntil = expires
+	p.used.mu.Lock()
+	defer p.used.mu.Unlock()
+	if !expires.IsZero() && (p.due.answers.IsZero() || expires.Before(p.due.answers)) {
+		p.due.answers = expires
 	}
 }
 
@@ -122,7 +122,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		p.config.Changed()
 	}
 	if response.TimeDependent && call.Hook != related.Hook { // Its answer has an expiry instead.
-		p.nondeterministic.Store(true)
+		p.used.nondeterministic.Store(true)
 	}
 	p.holdConsole(call.Hook, p.maskConsole(call, response.Logs), err != nil)
 	if err == nil {

@@ -236,8 +236,9 @@ func newManyCallsPass(v variant.Variant, program engines.Program, budget int64) 
 	known := lru.New(budget)
 	return &pass{
 		shared: &shared{
-			config: Config{Definition: "MapController m", Variant: v}, passCache: answers.NewCache(known, "MapController m"),
-			env: Environment{Clock: clocktesting.NewFakeClock(time.Unix(5, 0)), Calls: 8, Answers: known, PassAnswerBytes: budget},
+			config:   Config{Definition: "MapController m", Variant: v},
+			env:      Environment{Clock: clocktesting.NewFakeClock(time.Unix(5, 0)), Calls: 8, Answers: known, PassAnswerBytes: budget},
+			memories: memories{passCache: answers.NewCache(known, "MapController m")},
 		},
 		key: controller.Key{Name: "p"}, parent: &unstructured.Unstructured{Object: map[string]any{}},
 		programs: Programs{Revision: "r", ByHook: map[string]engines.Program{"map": program}},

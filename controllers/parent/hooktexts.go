@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
@@ -50,27 +51,34 @@ type consoleOutput struct {
 	cut   bool
 }
 
+// console is what the calls of a pass wrote. Calls are concurrent.
+type console struct {
+	mu      sync.Mutex
+	outputs []consoleOutput
+	bytes   int
+}
+
 // holdConsole keeps what a call wrote until the pass has end, as an answer may turn out to be invalid.
 func (p *pass) holdConsole(hook string, lines []string, failed bool) {
 	if len(lines) == 0 || !p.env.Log.V(verbosity.Decisions).Enabled() {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	output := consoleOutput{hook, lines, failed || p.consoleBytes > maxHeldConsole}
+	p.console.mu.Lock()
+	defer p.console.mu.Unlock()
+	output := consoleOutput{hook, lines, failed || p.console.bytes > maxHeldConsole}
 	if output.cut {
 		output.lines = p.cutConsole(hook, lines)
 	}
 	for _, line := range output.lines {
-		p.consoleBytes += len(line)
+		p.console.bytes += len(line)
 	}
-	p.console = append(p.console, output)
+	p.console.outputs = append(p.console.outputs, output)
 }
 
 // logConsole logs what the calls of the pass wrote, and little of it if the pass has failed: a pass that
 // fails is repeated.
 func (p *pass) logConsole(failed bool) {
-	for _, output := range p.console {
+	for _, output := range p.console.outputs {
 		lines := output.lines
 		if failed && !output.cut {
 			lines = p.cutConsole(output.hook, lines)
@@ -79,7 +87,7 @@ func (p *pass) logConsole(failed bool) {
 			p.env.Log.V(verbosity.Decisions).Info(line, "definition", p.config.Definition, "hook", output.hook, "parent", p.key.String())
 		}
 	}
-	p.console = nil
+	p.console.outputs = nil
 }
 
 // cutConsole returns the first lines that fit into maxFailedConsoleBytes, with what the log adds to each.

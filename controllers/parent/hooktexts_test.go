@@ -63,8 +63,8 @@ func TestConsoleOfManyCalls(t *testing.T) {
 	for range 100 {
 		p.holdConsole("map", []string{strings.Repeat("x", 64<<10)}, false)
 	}
-	if most := maxHeldConsole + 64<<10 + 100*maxFailedConsoleBytes; p.consoleBytes > most {
-		t.Errorf("%d bytes are held, want %d at most", p.consoleBytes, most)
+	if most := maxHeldConsole + 64<<10 + 100*maxFailedConsoleBytes; p.console.bytes > most {
+		t.Errorf("%d bytes are held, want %d at most", p.console.bytes, most)
 	}
 }
 

@@ -26,14 +26,14 @@ func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []appl
 			return true
 		}
 		if err := p.history.Conflict(change); err != nil {
-			p.unapplied = append(p.unapplied, err)
+			p.writes.unapplied = append(p.writes.unapplied, err)
 			return true
 		}
 		backoff := p.backoff(change)
-		p.shortestBackoff = variant.Earlier(p.shortestBackoff, backoff)
+		p.due.backoff = variant.Earlier(p.due.backoff, backoff)
 		if backoff == 0 && change.Observed != nil && p.detector.IsNear(p.subjectOf(change)) {
 			// The write replaces the traces of the other writer.
-			p.otherManagers[change.Key] = p.otherWriter(ctx, change)
+			p.loop.others[change.Key] = p.otherWriter(ctx, change)
 		}
 		return backoff > 0
 	})
@@ -152,9 +152,9 @@ func (p *pass) noteCalm() {
 func (p *pass) partBacksOff(ctx context.Context, part string) bool {
 	s := p.parentSubject(part)
 	backoff := p.detector.RewriteBackoff(s, p.fightInputs)
-	p.shortestBackoff = variant.Earlier(p.shortestBackoff, backoff)
+	p.due.backoff = variant.Earlier(p.due.backoff, backoff)
 	if backoff == 0 && p.detector.IsNear(s) {
-		p.otherManagers[s.Child] = p.otherWriterOf(ctx, part)
+		p.loop.others[s.Child] = p.otherWriterOf(ctx, part)
 	}
 	return backoff > 0
 }
@@ -192,7 +192,7 @@ func partOf(parent *unstructured.Unstructured, part string) *unstructured.Unstru
 // describeLoop returns what is not written and why, and how that came to be known, with the remedy. The former is the same each time.
 func (p *pass) describeLoop(loop *loops.Loop, object string, claimants func() string) (what, cause string) {
 	times := fmt.Sprintf("%d times within %s", loops.FightThreshold, loops.FightWindow)
-	rival := cmp.Or(p.otherManagers[loop.Child], unknownWriter)
+	rival := cmp.Or(p.loop.others[loop.Child], unknownWriter)
 	field := "its field " + fielddiff.PublicPath(loop.Child.Kind, loop.Path)
 	what = object + " is left alone"
 	masker := p.masker()

@@ -43,7 +43,7 @@ func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
 	e := &leftStatusEnv{t: t, server: &parenttest.FakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
 	e.last = newTestPass(parenttest.FullParent(), readsSpec)
 	client := e.server.Client()
-	e.last.env.Client, e.last.env.Clock, e.last.env.Events = client, e.clock, record.NewFakeRecorder(10)
+	e.last.env.Client, e.last.env.Clock, e.last.env.Events.Rare = client, e.clock, record.NewFakeRecorder(10)
 	e.last.status = statuses.NewWriter(client, nil, e.clock)
 	t.Cleanup(e.last.pendingWrites.Close)
 	return e
@@ -52,7 +52,7 @@ func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
 // next returns the next pass over the parent, whose children are written.
 func (e *leftStatusEnv) next(read engines.ReadSet) *pass {
 	p := newTestPass(e.last.parent, read)
-	p.shared, p.wrote, p.wroteChildren, p.awaitsEvents = e.last.shared, true, true, true
+	p.shared, p.writes.any, p.writes.children, p.writes.awaitsEvents = e.last.shared, true, true, true
 	e.last = p
 	return p
 }
@@ -87,7 +87,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	}
 	e.wantSent()
 	settled := e.next(readsSpec)
-	settled.wrote, settled.wroteChildren, settled.awaitsEvents = false, false, false
+	settled.writes.any, settled.writes.children, settled.writes.awaitsEvents = false, false, false
 	if after := e.conclude(settled, variant.Desired{Status: statusOfN(3)}, true); after != 0 {
 		t.Errorf("a pass follows after %s, want none", after)
 	}
@@ -141,7 +141,7 @@ func TestStatusAtOnce(t *testing.T) {
 		"Waiting":     {"The hook waits, and may for long.", readsSpec, variant.Desired{Waiting: wait}, true, nil},
 		"InputWaits":  {"So may that of an input.", readsSpec, variant.Desired{WaitingInputs: []variant.Wait{*wait}}, true, nil},
 		"Finalizing":  {"The parent may soon be gone.", readsSpec, variant.Desired{}, true, func(p *pass) { p.observed.Finalizing = true }},
-		"NoEvents":    {"No events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.awaitsEvents = false }},
+		"NoEvents":    {"No events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.writes.awaitsEvents = false }},
 		"Offline":     {"Each pass is looked at by itself.", readsSpec, variant.Desired{}, true, func(p *pass) { p.env.StatusDelay = 0 }},
 	}
 	for name, tc := range cases {
@@ -301,10 +301,8 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
-		env:           Environment{Client: client, Events: events},
-		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))),
-		detector:      loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-		status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft(),
+		env:      Environment{Client: client, Events: Recorders{Rare: events}},
+		memories: memories{pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))), detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""), status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft()},
 	}
 	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	for range 2 * loops.MaxRewrites {
@@ -341,9 +339,8 @@ func TestStatusOfABusyParent(t *testing.T) {
 	})
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
-		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: writes.NewPending(clock),
-		detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""),
-		status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft(),
+		env:      Environment{Client: client, Events: Recorders{Rare: record.NewFakeRecorder(10)}},
+		memories: memories{pendingWrites: writes.NewPending(clock), detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""), status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft()},
 	}
 	defer r.pendingWrites.Close()
 	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}

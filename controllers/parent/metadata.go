@@ -52,7 +52,7 @@ func (p *pass) mergeDesired(ctx context.Context, desired variant.Desired) error 
 	if err != nil {
 		return err
 	}
-	p.parent, p.wrote = updated, true
+	p.parent, p.writes.any = updated, true
 	p.notePart(loops.ParentMetadata, before)
 	return nil
 }

@@ -105,7 +105,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 			return err
 		}
 	}
-	p.relatedUntil = asked.Expires
+	p.due.related = asked.Expires
 	var err error
 	p.observed.Related, p.observed.RelatedKinds, err = p.related.Collect(p.key, asked.Rules)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// ErrProgramsLoading is Config.ProgramsOf's error for a revision that is being loaded.
+// ErrProgramsLoading is Revisions.ProgramsOf's error for a revision that is being loaded.
 var ErrProgramsLoading = errors.New("the scripts are being loaded")
 
 // oldPrograms are the programs of another revision of the scripts, or why there are none.
@@ -22,7 +22,7 @@ type oldPrograms struct {
 // being loaded. Where there is no history of scripts, the programs that serve answer all calls.
 func (p *pass) findOldPrograms(calls []variant.Call) error {
 	p.oldPrograms = map[string]oldPrograms{}
-	if p.config.ProgramsOf == nil {
+	if p.config.Revisions.ProgramsOf == nil {
 		return nil
 	}
 	for _, call := range calls {
@@ -30,7 +30,7 @@ func (p *pass) findOldPrograms(calls []variant.Call) error {
 		if _, known := p.oldPrograms[id]; id == "" || known {
 			continue
 		}
-		programs, err := p.config.ProgramsOf(id)
+		programs, err := p.config.Revisions.ProgramsOf(id)
 		if errors.Is(err, ErrProgramsLoading) {
 			return fmt.Errorf("%w: revision %.16s of the scripts, by which some children were made, is being loaded", controller.ErrLater, id)
 		}

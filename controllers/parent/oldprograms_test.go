@@ -32,7 +32,7 @@ func TestOldPrograms(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			serving, old := &recorder{}, &recorder{}
-			config := Config{ProgramsOf: func(revision string) (Programs, error) {
+			config := Config{Revisions: Revisions{ProgramsOf: func(revision string) (Programs, error) {
 				switch revision {
 				case "loading":
 					return Programs{}, ErrProgramsLoading
@@ -42,9 +42,9 @@ func TestOldPrograms(t *testing.T) {
 					return Programs{ByHook: map[string]engines.Program{"finalize": old}}, nil
 				}
 				return Programs{ByHook: map[string]engines.Program{"sync": old}}, nil
-			}}
+			}}}
 			if tc.alone {
-				config.ProgramsOf = nil
+				config.Revisions.ProgramsOf = nil
 			}
 			p := &pass{
 				shared:   &shared{config: config, env: Environment{Clock: clocktesting.NewFakeClock(time.Unix(5, 0))}},

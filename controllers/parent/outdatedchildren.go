@@ -73,8 +73,8 @@ func (o *outdatedChildren) noteReported(key controller.Key) {
 	}
 }
 
-// forget drops a parent, and reports whether it had any.
-func (o *outdatedChildren) forget(key controller.Key) bool {
+// Forget drops a parent, and reports whether it had any.
+func (o *outdatedChildren) Forget(key controller.Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := o.byParent[key]
@@ -107,7 +107,7 @@ func (p *pass) reportOutdated(held []apply.Change) {
 		p.config.Changed()
 	}
 	if isNew && p.mayEmit(variant.ReasonOutdatedChildren, p.problems.Warnings) {
-		p.env.Events.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, describeOutdated(held))
+		p.env.Events.Rare.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, describeOutdated(held))
 		p.outdated.noteReported(p.key)
 	}
 }

@@ -50,7 +50,7 @@ func TestOutdatedChildren(t *testing.T) {
 			t.Errorf("step %d: %s: changed %v, new %v, total %d", i, step.reason, changed, isNew, total)
 		}
 	}
-	if !o.forget(controller.Key{Name: "p"}) || o.forget(controller.Key{Name: "p"}) || o.total() != 1 {
+	if !o.Forget(controller.Key{Name: "p"}) || o.Forget(controller.Key{Name: "p"}) || o.total() != 1 {
 		t.Errorf("after the parent is forgotten there are %d, want 1", o.total())
 	}
 }
@@ -59,8 +59,10 @@ func TestOutdatedChildren(t *testing.T) {
 func TestReportOutdated(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
-		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: notices.NewProblems(clock, notices.EventLimits{}), outdated: newOutdatedChildren(),
-		passCache: answers.NewCache(lru.New(1), "d"),
+		config:    Config{Changed: func() {}},
+		env:       Environment{Events: Recorders{Rare: recorder}},
+		inherited: inherited{problems: notices.NewProblems(clock, notices.EventLimits{})},
+		memories:  memories{outdated: newOutdatedChildren(), passCache: answers.NewCache(lru.New(1), "d")},
 	}
 	secret := parenttest.Object("s", parenttest.WithUID("s-uid"))
 	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})

@@ -35,8 +35,10 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 	var lines []string
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	r := &Reconciler{&shared{
-		config: Config{Definition: "CompositeController a"}, problems: notices.NewProblems(clock, notices.EventLimits{}), detector: loops.NewDetector(clock),
-		previewCaches: samples.NewCaches(nil, clock), env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
+		config:    Config{Definition: "CompositeController a"},
+		env:       Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
+		inherited: inherited{problems: notices.NewProblems(clock, notices.EventLimits{})},
+		memories:  memories{detector: loops.NewDetector(clock), previewCaches: samples.NewCaches(nil, clock)},
 	}}
 	r.Expire()
 	flood := func() {
@@ -61,7 +63,8 @@ func TestReportQueues(t *testing.T) {
 	rare, syncs := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{&shared{
-		problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), env: Environment{Events: rare, SyncEvents: syncs},
+		env:       Environment{Events: Recorders{Rare: rare, Syncs: syncs}},
+		inherited: inherited{problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock)},
 	}}
 	parent := parenttest.ParentOf("1", 0)
 	r.warn(controller.Key{}, parent, notices.Problem{Reason: variant.ReasonRevisionInvalid, Message: "edited"})
@@ -94,8 +97,9 @@ func TestReportQueues(t *testing.T) {
 func TestLastingPostponement(t *testing.T) {
 	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
 	r := &Reconciler{&shared{
-		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
-		problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), waits: health.NewWaits(),
+		config:    Config{Changed: func() {}},
+		env:       Environment{Events: Recorders{Syncs: recorder}},
+		inherited: inherited{problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), waits: health.NewWaits()},
 	}}
 	later, parent := fmt.Errorf("ConfigMap a/b: %w: it belongs to an earlier parent", controller.ErrLater), parenttest.ParentOf("1", 0)
 	const event = "Warning SyncError Sync error: ConfigMap a/b: to be tried again: it belongs to an earlier parent"
@@ -123,8 +127,9 @@ func TestLastingPostponement(t *testing.T) {
 func TestNoteEnd(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{&shared{
-		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
-		problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), waits: health.NewWaits(),
+		config:    Config{Changed: func() {}},
+		env:       Environment{Events: Recorders{Syncs: recorder}},
+		inherited: inherited{problems: notices.NewProblems(clock, notices.EventLimits{}), states: health.NewStates(clock), waits: health.NewWaits()},
 	}}
 	key, parent := controller.Key{Name: "p"}, parenttest.ParentOf("1", 0)
 	for _, step := range []struct {
@@ -168,9 +173,10 @@ func TestReportRecovered(t *testing.T) {
 	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
 	all := func(*unstructured.Unstructured) bool { return true }
 	r := &Reconciler{&shared{
-		sources:  sources.Sources{Parents: []sources.Parent{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, Cache: cache}}},
-		problems: notices.NewProblems(clock, notices.EventLimits{}), detector: loops.NewDetector(clock), env: Environment{SyncEvents: recorder},
-		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(clock.Now())), previewCaches: samples.NewCaches(nil, clock),
+		sources:   sources.Sources{Parents: []sources.Parent{{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets, Selects: all}, Cache: cache}}},
+		env:       Environment{Events: Recorders{Syncs: recorder}},
+		inherited: inherited{problems: notices.NewProblems(clock, notices.EventLimits{})},
+		memories:  memories{detector: loops.NewDetector(clock), pendingWrites: writes.NewPending(clocktesting.NewFakeClock(clock.Now())), previewCaches: samples.NewCaches(nil, clock)},
 	}}
 	gone := parent.DeepCopy()
 	gone.SetName("gone")

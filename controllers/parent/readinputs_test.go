@@ -25,11 +25,14 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	p := &pass{
 		shared: &shared{
-			env: Environment{Clock: clock, StatusDelay: time.Second}, pendingWrites: writes.NewPending(clock),
-			passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: statuses.NewLeft(), status: statuses.NewWriter(nil, nil, clock),
-			detector: loops.NewDetector(clock), resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval),
+			env:      Environment{Clock: clock, StatusDelay: time.Second},
+			memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: statuses.NewLeft(), status: statuses.NewWriter(nil, nil, clock), detector: loops.NewDetector(clock), resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval)},
 		},
-		key: controller.Key{Name: "p"}, source: source, parent: parent, observed: variant.Observed{Parent: parent}, read: answers.InputsIn(read),
+		key:      controller.Key{Name: "p"},
+		source:   source,
+		parent:   parent,
+		observed: variant.Observed{Parent: parent},
+		used:     usedInputs{read: answers.InputsIn(read)},
 	}
 	p.fingerprint = p.passCache.Fingerprint(p.observed, "r", 0)
 	return p
@@ -167,9 +170,9 @@ func TestSettledByWrites(t *testing.T) {
 		},
 		"Children": {"Children are to be observed.", spec, variant.Desired{Status: one}, func(p *pass) {
 			wroteStatus(one)(p)
-			p.wroteChildren = true
+			p.writes.children = true
 		}, false},
-		"ChildrenAlone": {"Also alone.", spec, variant.Desired{}, func(p *pass) { p.wrote, p.wroteChildren = true, true }, false},
+		"ChildrenAlone": {"Also alone.", spec, variant.Desired{}, func(p *pass) { p.writes.any, p.writes.children = true, true }, false},
 		"Labels": {
 			"No hook has read the labels that were written.", spec, variant.Desired{Labels: map[string]*string{"a": &set}},
 			func(p *pass) {

@@ -30,7 +30,8 @@ func TestReportUnownedOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
 			p := &pass{parent: parenttest.ParentOf("1", 0), shared: &shared{
-				env: Environment{Events: recorder}, problems: notices.NewProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{}),
+				env:       Environment{Events: Recorders{Rare: recorder}},
+				inherited: inherited{problems: notices.NewProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), notices.EventLimits{})},
 			}}
 			for _, name := range tc.unowned {
 				p.unownedOutputs = append(p.unownedOutputs, apply.KeyOf(parenttest.Object(name)))

@@ -40,8 +40,8 @@ func (p *pass) ownRevisions(owned []*unstructured.Unstructured) []*unstructured.
 	resource := p.source.GroupVersionResource
 	mark := labels.Set{v1alpha1.RevisionGroupLabel: resource.Group, v1alpha1.RevisionResourceLabel: resource.Resource}.AsSelector()
 	own := slices.DeleteFunc(owned, func(revision *unstructured.Unstructured) bool { return !mark.Matches(labels.Set(revision.GetLabels())) })
-	if p.config.OwnRevisions != nil {
-		own = p.config.OwnRevisions(own)
+	if p.config.Revisions.Own != nil {
+		own = p.config.Revisions.Own(own)
 	}
 	return own
 }
@@ -138,10 +138,10 @@ func sameVersion(cached, live *unstructured.Unstructured) bool {
 // the cache of ControllerRevisions is synced.
 func (r *Reconciler) ScriptRevisions() (ids []string, known bool) {
 	switch {
-	case r.sources.Revisions == nil || r.config.ScriptRevisions == nil:
+	case r.sources.Revisions == nil || r.config.Revisions.Scripts == nil:
 		return nil, true
 	case !r.sources.Revisions.Cache.HasSynced():
 		return nil, false
 	}
-	return r.config.ScriptRevisions(r.sources.Revisions.Cache.List()), true
+	return r.config.Revisions.Scripts(r.sources.Revisions.Cache.List()), true
 }

@@ -145,7 +145,7 @@ func passWithRevisions(t *testing.T, cached *unstructured.Unstructured) *pass {
 	parent.SetName("p")
 	parent.SetUID("p-uid")
 	return &pass{parent: parent, source: &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.Gadgets}}, shared: &shared{
-		pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))),
-		sources:       sources.Sources{Revisions: &sources.Child{ChildRule: variant.ChildRule{Resource: revisionResource}, Cache: cache}},
+		sources:  sources.Sources{Revisions: &sources.Child{ChildRule: variant.ChildRule{Resource: revisionResource}, Cache: cache}},
+		memories: memories{pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0)))},
 	}}
 }

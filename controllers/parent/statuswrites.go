@@ -23,7 +23,7 @@ const DefaultStatusDelay = time.Second
 // leaveStatus reports whether the status is left to the next pass, and has that made in time. That pass is made anyway, as
 // children were written, and no hook can tell, as none reads the parent's status.
 func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
-	if p.env.StatusDelay <= 0 || !applied || !p.awaitsEvents || p.read&(answers.ReadStatus|answers.ReadVersion) != 0 ||
+	if p.env.StatusDelay <= 0 || !applied || !p.writes.awaitsEvents || p.used.read&(answers.ReadStatus|answers.ReadVersion) != 0 ||
 		p.isTerminating() || len(desired.Problems) > 0 || len(desired.Waits()) > 0 {
 		return false
 	}
@@ -32,15 +32,15 @@ func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
 	if left.Origin == variant.StatusMerged {
 		left.Base = jsonvalue.ObjectIn(p.observed.Parent.Object, "status")
 	}
-	p.statusDue = p.leftStatuses.Leave(p.key, left).Add(p.env.StatusDelay)
-	return now.Before(p.statusDue)
+	p.due.status = p.leftStatuses.Leave(p.key, left).Add(p.env.StatusDelay)
+	return now.Before(p.due.status)
 }
 
 // sawOldStatus reports whether the hooks may have read the parent's status while that of their last answer was left to this pass. It may
 // be their memory, also if the call that set it has not read it.
 func (p *pass) sawOldStatus() bool {
 	_, left := p.leftStatuses.Of(p.key, p.parent.GetUID())
-	return left && p.read&(answers.ReadStatus|answers.ReadVersion) != 0
+	return left && p.used.read&(answers.ReadStatus|answers.ReadVersion) != 0
 }
 
 // callAgain ends a pass whose hooks have answered, or failed with err, with an old status in view. It writes the one that was left, and
@@ -108,7 +108,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 		return nil
 	}
 	p.leftStatuses.Forget(p.key)
-	p.statusDue = time.Time{}
+	p.due.status = time.Time{}
 	if p.partBacksOff(ctx, loops.ParentStatus) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied
 func (p *pass) setParent(updated *unstructured.Unstructured) {
 	updated.SetManagedFields(nil)
 	p.pendingWrites.NoteWritten(p.parent.GetUID(), updated, false)
-	p.parent, p.wrote = updated, true
+	p.parent, p.writes.any = updated, true
 }
 
 // maxConflictRetries is how often one write of a parent is tried again after a conflict: each attempt is a race with other writers.

@@ -17,10 +17,10 @@ const (
 
 // logChild counts a written child for logWrites, and logs it if it is to be seen.
 func (p *pass) logChild(change apply.Change) {
-	if p.written == nil {
-		p.written = map[apply.Action]int{}
+	if p.writes.counts == nil {
+		p.writes.counts = map[apply.Action]int{}
 	}
-	p.written[change.Action]++
+	p.writes.counts[change.Action]++
 	if log := p.env.Log.V(childLevel); log.Enabled() {
 		log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
 			"action", string(change.Action), "child", change.Key.String())
@@ -35,12 +35,12 @@ func (p *pass) logChild(change apply.Change) {
 
 // logWrites logs in one line how many children the pass has written, by action.
 func (p *pass) logWrites() {
-	if len(p.written) == 0 || !p.env.Log.Enabled() {
+	if len(p.writes.counts) == 0 || !p.env.Log.Enabled() {
 		return
 	}
 	values := []any{"definition", p.config.Definition, "parent", p.key.String()}
-	for _, action := range slices.Sorted(maps.Keys(p.written)) {
-		values = append(values, strings.ToLower(string(action)), p.written[action])
+	for _, action := range slices.Sorted(maps.Keys(p.writes.counts)) {
+		values = append(values, strings.ToLower(string(action)), p.writes.counts[action])
 	}
 	p.env.Log.Info("children written", values...)
 }

@@ -211,7 +211,7 @@ func (s *Session) withRevisions(config *parent.Config, byHook map[string]engines
 	config.Programs = func(*unstructured.Unstructured) parent.Programs {
 		return parent.Programs{Revision: s.scripts.Revision, ByHook: maps.Clone(byHook)}
 	}
-	config.ProgramsOf = func(revision string) (parent.Programs, error) {
+	config.Revisions.ProgramsOf = func(revision string) (parent.Programs, error) {
 		programs, err := s.scripts.Others(revision)
 		return parent.Programs{Revision: revision, ByHook: recordCalls(programs, calls)}, err
 	}
@@ -221,7 +221,8 @@ func (s *Session) withRevisions(config *parent.Config, byHook map[string]engines
 // a time, so that the order is always the same.
 func (s *Session) environment(client dynamic.Interface, r *running) parent.Environment {
 	return parent.Environment{
-		Client: client, Pool: r.pool, Events: r.events, Schemas: s.schemas, Clock: s.clock, Log: s.log, Writes: 1, Calls: 1,
+		Client: client, Pool: r.pool, Events: parent.Recorders{Rare: r.events}, Schemas: s.schemas, Clock: s.clock, Log: s.log,
+		Writes: 1, Calls: 1,
 	}
 }
 

@@ -105,7 +105,7 @@ func start(tb testing.TB, text string, server dynamic.Interface, hooks map[strin
 	config.Changed = func() {}
 	ctx, cancel := context.WithCancel(context.Background())
 	reconciler, err := parent.New(config, parent.Environment{
-		Client: server, Pool: informer.NewPool(ctx, server, logr.Discard()), Events: &record.FakeRecorder{},
+		Client: server, Pool: informer.NewPool(ctx, server, logr.Discard()), Events: parent.Recorders{Rare: &record.FakeRecorder{}},
 		Clock: clock.RealClock{}, Log: logr.Discard(), Writes: 8, Calls: 8,
 	})
 	if err != nil {

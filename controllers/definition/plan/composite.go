@@ -47,8 +47,9 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		rollsNoScripts: spec.WantsRollingScripts() && (!spec.RollsScripts() || !composites.Rolling()),
 		Config: parent.Config{
 			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,
-			Revisions: revisions, OwnRevisions: composites.OwnRevisions, ScriptRevisions: composites.ScriptRevisions,
-			RollsScripts: composites.RollsScripts,
+			Revisions: parent.Revisions{
+				Resource: revisions, Own: composites.OwnRevisions, Scripts: composites.ScriptRevisions, RollsScripts: composites.RollsScripts,
+			},
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
 				claim, err := composites.Claim(o)
 				return claim.Selector, err

@@ -247,8 +247,8 @@ func (p *Plan) Resources() []discovery.Resource {
 	for _, rule := range p.Config.Inputs {
 		all = append(all, rule.Resource)
 	}
-	if p.Config.Revisions != nil {
-		all = append(all, *p.Config.Revisions)
+	if p.Config.Revisions.Resource != nil {
+		all = append(all, *p.Config.Revisions.Resource)
 	}
 	return all
 }

@@ -36,7 +36,7 @@ type Pending struct {
 	// Completed is called for a write of which only the metadata was known, when its content is.
 	Completed func(apply.Outcome)
 	done      chan struct{}
-	Close     func() // stops the expiry
+	stop      func() // the expiry
 	mu        sync.Mutex
 	writes    map[apply.Key]write
 	created   map[types.UID]map[apply.Key]bool // by owner
@@ -66,12 +66,15 @@ func NewPending(clock clock.Clock) *Pending {
 	done := make(chan struct{})
 	return &Pending{
 		clock: clock, Unconfirmed: func(*unstructured.Unstructured) {}, Completed: func(apply.Outcome) {},
-		done: done, Close: sync.OnceFunc(func() { close(done) }),
+		done: done, stop: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]write{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
 		moved:       map[schema.GroupVersionKind]time.Time{},
 		deletedUIDs: expiring.New[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
+
+// Close stops the expiry.
+func (p *Pending) Close() { p.stop() }
 
 // NoteWritten records an object that was written for owner. created reports whether it is new.
 func (p *Pending) NoteWritten(owner types.UID, object *unstructured.Unstructured, created bool) {

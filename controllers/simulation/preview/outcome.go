@@ -122,7 +122,7 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 		}
 		for _, change := range left {
 			method := r.methodOf(change.Key.Kind)
-			if method == apply.OnDelete || method == "" || r.Plan.Config.Revisions != nil {
+			if method == apply.OnDelete || method == "" || r.Plan.Config.Revisions.Resource != nil {
 				o.Changes = append(o.Changes, Change{
 					Action: Leave, Key: change.Key, Fields: change.Diffs(), OnDelete: method == apply.OnDelete || method == "",
 				})
@@ -190,7 +190,7 @@ func (r *run) leavesChildren() bool {
 			return true
 		}
 	}
-	return r.Plan.Config.Revisions != nil
+	return r.Plan.Config.Revisions.Resource != nil
 }
 
 func (r *run) methodOf(kind schema.GroupVersionKind) apply.Method {

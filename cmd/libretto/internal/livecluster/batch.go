@@ -152,8 +152,8 @@ func (l *load) read(ctx context.Context) error {
 			return err
 		}
 	}
-	if config.Revisions != nil {
-		if err := l.readOwned(ctx, *config.Revisions, false); err != nil {
+	if config.Revisions.Resource != nil {
+		if err := l.readOwned(ctx, *config.Revisions.Resource, false); err != nil {
 			return err
 		}
 	}

@@ -143,7 +143,7 @@ func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 		return fmt.Errorf("%s: %w", rendering.Name(), err)
 	}
 	for _, change := range changes {
-		left := Left{Change: change, Rolling: r.stage.Plan.Config.Revisions != nil}
+		left := Left{Change: change, Rolling: r.stage.Plan.Config.Revisions.Resource != nil}
 		for _, rule := range rules {
 			if rule.Kind == change.Key.Kind {
 				left.Method = rule.Method

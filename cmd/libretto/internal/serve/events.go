@@ -24,14 +24,16 @@ var syncEvents = parent.EventLimits{QPS: 100, Burst: 1000}
 // recordEvents sets the recorders of env. Each has a queue, aggregates equal events and limits those of each object by itself. stop
 // shuts them down.
 func recordEvents(env *parent.Environment, client kubernetes.Interface, limits parent.EventLimits) (stop func()) {
-	env.EventLimits = limits
+	env.Events.Limits = limits
 	var broadcasters []record.EventBroadcaster
-	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
-		limits, source := env.EventLimits, eventSource
+	for _, recorder := range []*record.EventRecorder{
+		&env.Events.Rare, &env.Events.Syncs, &env.Events.Children, &env.Events.Hooks, &env.Events.Rollouts,
+	} {
+		limits, source := env.Events.Limits, eventSource
 		switch recorder {
-		case &env.SyncEvents:
+		case &env.Events.Syncs:
 			limits = syncEvents
-		case &env.HookEvents:
+		case &env.Events.Hooks:
 			source = hookEventSource
 		}
 		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: limits.QPS, BurstSize: limits.Burst})
