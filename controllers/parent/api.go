@@ -3,6 +3,7 @@ package parent
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/parent/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
@@ -28,6 +29,8 @@ type (
 	State = health.State
 	// LastSync is how a parent was synced last.
 	LastSync = health.LastSync
+	// Finalizers finds and removes finalizers.
+	Finalizers = finalizers.Finalizers
 	// EventLimits are those of the process's recorder on the events about one object.
 	EventLimits = notices.EventLimits
 )

@@ -2,11 +2,8 @@ package parent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,10 +14,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
-	"github.com/libretto-k8s/libretto/controllers/parent/writes"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // apply makes the observed children the desired ones. It is the only writer of children.
@@ -171,133 +166,63 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.noteWrite(outcome)
 }
 
-// explain returns the error of a failed write with a remedy, or ErrLater if the write met a
-// newer version.
-func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
-	var held *failure.Error
-	if errors.As(outcome.Err, &held) {
-		return &failure.Error{Reason: held.Reason, Retry: held.Retry, Err: fmt.Errorf("%s: %w", outcome.Change.Key, held.Err)}
-	}
-	switch f := apply.Classify(outcome.Err); f {
-	case apply.FailureNone:
-		return nil
-	case apply.FailureConflict:
-		return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err)
-	case apply.FailureAlreadyExists:
-		return p.explainExisting(ctx, outcome.Change)
-	case apply.FailureFieldConflict:
-		return writes.FieldConflictError(outcome)
-	case apply.FailureNamespaceMissing:
-		if outcome.Change.Action != apply.ActionCreate {
-			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // The object that is gone is a Namespace.
-		}
-		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
-	default:
-		return &failure.Error{Reason: variant.ReasonApplyFailed, Retry: failure.RetryOfWrite(f), Err: p.withFieldRemedy(outcome)}
-	}
-}
-
-// explainExisting returns why the object that blocks a creation cannot be adopted.
-func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
-	live, err := p.get(ctx, change.Resource, change.Key.Namespace, change.Key.Name)
-	if err != nil {
-		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
-	}
-	p.creationWaiters.Add(change.Key, p.key)
-	blocking := p.blockingObject
-	if p.isRevision(change) {
-		blocking = p.blockingRevision
-	}
-	why, passes := blocking(live)
-	if passes {
-		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
-	}
-	return &failure.Error{Reason: variant.ReasonAlreadyOwned, Retry: controller.AlreadyExists, Err: fmt.Errorf("%s %s", change.Key, why)}
-}
-
-// blockingObject returns why an existing object is not a child of the parent, and whether that
-// is temporary.
-func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, passes bool) {
-	owner := informer.ControllerOf(live)
-	switch {
-	case live.GetDeletionTimestamp() != nil && p.env.Clock.Since(live.GetDeletionTimestamp().Time) < maxSilentDeletion:
-		return "one of that name is still being deleted", true
-	case live.GetDeletionTimestamp() != nil:
-		return fmt.Sprintf("is being deleted since %s, and is still there (finalizers: %s): it is created when that one is gone",
-			live.GetDeletionTimestamp().UTC().Format(time.RFC3339), strings.Join(live.GetFinalizers(), ", ")), false
-	case owner == nil && isOfCluster(live):
-		return "exists, and the cluster keeps it for itself: let the hook choose another name", false
-	case owner == nil && p.claim.Selector == nil:
-		return "exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", false
-	case owner == nil:
-		return "exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", false
-	case owner.UID == p.parent.GetUID() && p.claim.Marked != nil && !p.claim.Marked(live):
-		return claims.ExplainUnmarked(p.claim, live), false
-	case owner.UID == p.parent.GetUID():
-		return "the cache does not show it yet", true
-	case p.isPredecessor(owner):
-		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
-	default:
-		return fmt.Sprintf("exists and belongs to %s%s",
-			p.describeOwner(owner), describeMakers(p.env.Registry.makers(owner, live), p.config.Definition)), false
-	}
-}
-
-// ofCluster are objects that Kubernetes makes and that have no owner: in each namespace, or of one name.
-var ofCluster = map[string]bool{
-	"ConfigMap/kube-root-ca.crt": true, "ServiceAccount/default": true, "Namespace/default": true, "Namespace/kube-system": true,
-	"Namespace/kube-public": true, "Namespace/kube-node-lease": true,
-}
-
-// isOfCluster reports whether an object is one that Kubernetes makes for itself, and would make again.
-func isOfCluster(object *unstructured.Unstructured) bool {
-	isAPIServer := object.GetKind() == "Service" && object.GetNamespace() == "default" && object.GetName() == "kubernetes"
-	return object.GetAPIVersion() == "v1" && (isAPIServer || ofCluster[object.GetKind()+"/"+object.GetName()])
-}
-
-// maxSilentDeletion is how long an object that is being deleted may stand in the way of a creation before that is reported.
-const maxSilentDeletion = time.Minute
-
-// describeMakers returns which definitions of this process have made an object for another owner, and what to do, as the end of a sentence.
-func describeMakers(makers []string, own string) string {
-	if slices.Equal(makers, []string{own}) {
-		return ", for which the same definition makes it: let the hook give the child of each parent a name of its own"
-	}
-	remedy := ": let the hook choose another name, or delete the object"
-	if len(makers) == 0 {
-		return remedy
-	}
-	return fmt.Sprintf(", for which %s makes it, while %s wants it for this one%s", strings.Join(makers, " and "), own, remedy)
-}
-
-// isPredecessor reports whether owner has the parent's kind, in any version, and name, and so is
-// an earlier object of that name.
-func (p *pass) isPredecessor(owner *metav1.OwnerReference) bool {
-	return apiGroup(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
-}
-
-// describeOwner returns the kind and name of an owner, with its group if the kind is also the
-// parent's.
-func (p *pass) describeOwner(owner *metav1.OwnerReference) string {
-	if owner.Kind == p.source.Kind.Kind && apiGroup(owner) != p.source.Kind.Group {
-		return fmt.Sprintf("%s %s of %s", owner.Kind, owner.Name, owner.APIVersion)
-	}
-	return owner.Kind + " " + owner.Name
-}
-
-// apiGroup returns the API group of an owner's kind.
-func apiGroup(owner *metav1.OwnerReference) string {
-	group, _, found := strings.Cut(owner.APIVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
-}
-
 // resourceOf returns the resource of an observed object.
 func (r *shared) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	if source := r.sources.ChildrenOf(object.GroupVersionKind()); source != nil {
 		return source.GroupVersionResource
 	}
 	return schema.GroupVersionResource{} // Can not happen: all observed children are of declared kinds.
+}
+
+// renewFunc returns a change recomputed for the live object, or nil if it is not needed any
+// more.
+type renewFunc func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error)
+
+// renewChild returns a renewFunc for children. It applies the rules of claiming and computes the
+// difference again. It is safe for concurrent use.
+func (p *pass) renewChild(desired variant.Desired) renewFunc {
+	return func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
+		fields, _, err := unstructured.NestedSlice(live.Object, "metadata", "managedFields")
+		if err != nil {
+			return nil, err
+		}
+		live = variant.WithMetadata(live)
+		live.SetManagedFields(nil) // Like cached objects.
+		claimed := claims.Children(p.parent, p.claim, []*unstructured.Unstructured{live})
+		switch {
+		case change.Action == apply.ActionAdopt, change.Action == apply.ActionRelease:
+			return p.renewOwnership(change, live, claimed), nil
+		case len(claimed.Owned) == 0:
+			return nil, nil
+		}
+		input := apply.Input{
+			Owner: p.owner(), Rules: p.rules, Observed: claimed.Owned,
+			ManagedFields: func(*unstructured.Unstructured) []any { return fields },
+		}
+		for _, child := range desired.Children {
+			if apply.KeyOf(child) == change.Key {
+				input.Desired = append(input.Desired, child)
+			}
+		}
+		changes, err := apply.Diff(input)
+		if err != nil || len(changes) == 0 {
+			return nil, err
+		}
+		return &changes[0], nil
+	}
+}
+
+// renewOwnership returns the adoption or release recomputed for live, or nil if change is
+// neither or live is claimed differently.
+func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claims.Result) *apply.Change {
+	var renewed apply.Change
+	switch {
+	case change.Action == apply.ActionAdopt && len(claimed.Adopt) > 0:
+		renewed = apply.Adopt(live, p.owner(), change.Resource)
+	case change.Action == apply.ActionRelease && len(claimed.Release) > 0:
+		renewed = apply.Release(live, p.owner(), change.Resource)
+	default:
+		return nil
+	}
+	return &renewed
 }

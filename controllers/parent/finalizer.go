@@ -8,10 +8,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
+	"github.com/libretto-k8s/libretto/controllers/parent/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // Finalizing configures a definition's finalizer.
@@ -102,4 +106,81 @@ func withoutFinalizerAnyway(err error) error {
 		return fmt.Errorf(text, err)
 	}
 	return &failure.Error{Reason: f.Reason, Retry: f.Retry, Err: fmt.Errorf(text, f.Err)}
+}
+
+// Unfinalized returns the parents that a finalize hook has held for more than a minute, sorted.
+func (r *Reconciler) Unfinalized() []controller.Key { return r.finalizeWaits.Reported() }
+
+// awaitFinalized reports a parent that its finalize hook holds for long, and has it synced when
+// the next report is due. Such a sync calls no hook if nothing has changed.
+func (p *pass) awaitFinalized(result controller.Result) controller.Result {
+	if !p.config.Finalizing.Enabled {
+		return result
+	}
+	if !p.observed.Finalizing || !p.source.HasFinalizer(p.parent) {
+		if p.finalizeWaits.End(p.key) {
+			p.config.Changed()
+		}
+		return result
+	}
+	after, tell, first := p.finalizeWaits.Note(p.key, p.parent.GetUID())
+	if tell {
+		p.warnOnce(variant.ReasonNotFinalized, fmt.Sprintf(
+			"the finalize hook has answered without finalized for more than a minute, and %s holds the object until it does: "+
+				"mend the hook if it does not wait for something, or take that finalizer off to let the object go without it%s",
+			p.config.Finalizing.Name, p.describeWaits()))
+	}
+	if first {
+		p.config.Changed()
+	}
+	result.RequeueAfter = variant.Earlier(result.RequeueAfter, after)
+	return result
+}
+
+// describeWaits returns what the hook says that it waits for, as the end of a sentence.
+func (p *pass) describeWaits() string {
+	waits := p.waits.Of(p.key)
+	if len(waits) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (the hook says that it waits: %s)", waits[0])
+}
+
+// reportFinalized reports a sync hook that returns finalized, once for a revision of the scripts.
+func (p *pass) reportFinalized(finalized bool) {
+	f := p.config.Finalizing
+	if !finalized || p.observed.Finalizing || f.Shared || !p.droppedFields.IsFirst(p.programs.Revision, variant.ReasonFinalizedIgnored) {
+		return
+	}
+	remedy := "return it from the finalize hook only"
+	if !f.Enabled {
+		remedy = "the definition has no finalize hook, and the object is deleted without one: add hooks.finalize, or leave finalized out"
+	}
+	p.warnOfScripts(variant.ReasonFinalizedIgnored, fmt.Sprintf(
+		"the sync hook returns finalized: true, which has no effect there: %s", remedy))
+}
+
+// Release removes the finalizer from all parents of the kinds that the definition no longer has.
+// No pass may be running.
+func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
+	config := r.config
+	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool {
+		return !former(rule.Kind.GroupKind())
+	})
+	return Release(ctx, config, r.env)
+}
+
+// Release removes a definition's finalizer from all objects of its parents' resources.
+func Release(ctx context.Context, config Config, env Environment) error {
+	if config.Finalizing.Name == "" {
+		return nil
+	}
+	ctx = identity.WithAccount(ctx, config.Account)
+	all := finalizers.Finalizers{Client: env.Metadata, Parallel: env.Writes}
+	var errs []error
+	for _, rule := range config.Parents {
+		_, err := all.Remove(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }

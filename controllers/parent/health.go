@@ -56,7 +56,7 @@ func (r *Reconciler) Summary(serving string) health.Summary {
 	r.states.Serve(r.editOf(serving), r.parentKeys)
 	s := r.states.Summary(int32(r.Parents()))
 	if slices.ContainsFunc(r.sources.Rules, apply.Rule.HoldsBack) {
-		s.Outdated = new(r.outdated.total())
+		s.Outdated = new(r.outdated.Total())
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package parent
 
 import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
+	"github.com/libretto-k8s/libretto/controllers/parent/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
@@ -26,9 +27,9 @@ type memories struct {
 	namespaceWaiters *waiters.Namespaces
 	resyncs          *loops.RateLimiter[controller.Key] // that come soon after the last sync
 	leftStatuses     *statuses.Left
-	finalizeWaits    *finalizeWaits
+	finalizeWaits    *finalizers.Waits
 	status           *statuses.Writer
-	outdated         *outdatedChildren
+	outdated         *notices.OutdatedChildren
 	// By definition.
 	previewCaches  *samples.Caches
 	droppedFields  *notices.DroppedFields
@@ -45,8 +46,8 @@ func newMemories(config Config, env Environment) (m memories) {
 	m.passCache, m.related = remember(l, answers.NewCache(env.Answers, config.Definition)), remember(l, related.NewIndex(env.Pool))
 	m.creationWaiters, m.namespaceWaiters = remember(l, waiters.NewCreations()), remember(l, waiters.NewNamespaces(env.Pool))
 	m.resyncs = remember(l, loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval))
-	m.leftStatuses, m.finalizeWaits = remember(l, statuses.NewLeft()), remember(l, newFinalizeWaits(clock))
-	m.status, m.outdated = remember(l, statuses.NewWriter(env.Client, env.Schemas, clock)), remember(l, newOutdatedChildren())
+	m.leftStatuses, m.finalizeWaits = remember(l, statuses.NewLeft()), remember(l, finalizers.NewWaits(clock))
+	m.status, m.outdated = remember(l, statuses.NewWriter(env.Client, env.Schemas, clock)), remember(l, notices.NewOutdatedChildren())
 	m.previewCaches, m.droppedFields = remember(l, samples.NewCaches(env.Pool, clock)), remember(l, notices.NewDroppedFields())
 	m.sharedChildren = remember(l, notices.NewSharedChildren())
 	return m

@@ -13,7 +13,6 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
-	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -96,13 +95,6 @@ func ownedObject(object *unstructured.Unstructured, owner metav1.OwnerReference)
 	return owned
 }
 
-// reportWarnings emits an event for each warning of the variant that is new.
-func (p *pass) reportWarnings(warnings []variant.Warning) {
-	for _, warning := range warnings {
-		p.warn(p.key, p.parent, notices.Problem{Reason: warning.Reason, Message: warning.Message})
-	}
-}
-
 // isRevision reports whether a change is of a ControllerRevision.
 func (p *pass) isRevision(change apply.Change) bool {
 	return p.sources.Revisions != nil && change.Resource == p.sources.Revisions.GroupVersionResource
@@ -144,4 +136,15 @@ func (r *Reconciler) ScriptRevisions() (ids []string, known bool) {
 		return nil, false
 	}
 	return r.config.Revisions.Scripts(r.sources.Revisions.Cache.List()), true
+}
+
+// renewRevision recomputes deletions of ControllerRevisions. It returns nil for an update: that
+// depends on the content of the revision, so that the next pass has to observe it first.
+func (p *pass) renewRevision(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
+	claimed := claims.Children(p.parent, variant.Claim{}, []*unstructured.Unstructured{live})
+	if change.Action != apply.ActionDelete || len(claimed.Owned) == 0 {
+		return nil, nil
+	}
+	change.Object, change.Observed = live, live
+	return &change, nil
 }

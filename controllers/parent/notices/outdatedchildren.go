@@ -1,4 +1,4 @@
-package parent
+package notices
 
 import (
 	"fmt"
@@ -6,19 +6,16 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
-	"github.com/libretto-k8s/libretto/controllers/parent/loops"
-	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// outdatedChildren holds the children that differ from what the hooks want and that OnDelete leaves alone, by parent. Kept in memory:
+// OutdatedChildren holds the children that differ from what the hooks want and that OnDelete leaves alone, by parent. Kept in memory:
 // the first pass over each parent after a restart finds them again.
-type outdatedChildren struct {
+type OutdatedChildren struct {
 	mu       sync.Mutex
 	byParent map[controller.Key]*outdatedParent
 	count    int
@@ -33,13 +30,14 @@ type outdatedParent struct {
 	children, reported map[apply.Key]bool
 }
 
-func newOutdatedChildren() *outdatedChildren {
-	return &outdatedChildren{byParent: map[controller.Key]*outdatedParent{}}
+// NewOutdatedChildren returns an empty record.
+func NewOutdatedChildren() *OutdatedChildren {
+	return &OutdatedChildren{byParent: map[controller.Key]*outdatedParent{}}
 }
 
-// set replaces the children of a parent. It returns whether their total has changed, and whether some of them were not reported for
+// Set replaces the children of a parent. It returns whether their total has changed, and whether some of them were not reported for
 // the same aim.
-func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim uint64, children []apply.Key) (changed, isNew bool) {
+func (o *OutdatedChildren) Set(key controller.Key, uid types.UID, aim uint64, children []apply.Key) (changed, isNew bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.count
@@ -65,7 +63,7 @@ func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim uint64, ch
 }
 
 // NoteReported notes that the children of a parent were reported.
-func (o *outdatedChildren) noteReported(key controller.Key) {
+func (o *OutdatedChildren) NoteReported(key controller.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if p := o.byParent[key]; p != nil {
@@ -74,7 +72,7 @@ func (o *outdatedChildren) noteReported(key controller.Key) {
 }
 
 // Forget drops a parent, and reports whether it had any.
-func (o *outdatedChildren) Forget(key controller.Key) bool {
+func (o *OutdatedChildren) Forget(key controller.Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := o.byParent[key]
@@ -85,8 +83,8 @@ func (o *outdatedChildren) Forget(key controller.Key) bool {
 	return p != nil
 }
 
-// total returns how many there are of all parents. It takes the same time for any number.
-func (o *outdatedChildren) total() int32 {
+// Total returns how many there are of all parents. It takes the same time for any number.
+func (o *OutdatedChildren) Total() int32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return int32(o.count)
@@ -95,25 +93,8 @@ func (o *outdatedChildren) total() int32 {
 // maxNamedOutdated is how many children an event names.
 const maxNamedOutdated = 3
 
-// reportOutdated reports the children that OnDelete leaves alone, by the changes that were held back.
-func (p *pass) reportOutdated(held []apply.Change) {
-	var aim uint64
-	keys := make([]apply.Key, len(held))
-	for i, change := range held {
-		keys[i], aim = change.Key, p.commonInputs()[loops.SpecInput]
-	}
-	changed, isNew := p.outdated.set(p.key, p.parent.GetUID(), aim, keys)
-	if changed {
-		p.config.Changed()
-	}
-	if isNew && p.mayEmit(variant.ReasonOutdatedChildren, p.problems.Warnings) {
-		p.env.Events.Rare.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, describeOutdated(held))
-		p.outdated.noteReported(p.key)
-	}
-}
-
-// describeOutdated returns the message about children that OnDelete leaves alone.
-func describeOutdated(held []apply.Change) string {
+// DescribeOutdated returns the message about children that OnDelete leaves alone.
+func DescribeOutdated(held []apply.Change) string {
 	var names []string
 	for _, change := range held[:min(len(held), maxNamedOutdated)] {
 		name := change.Key.String()

@@ -1,4 +1,5 @@
-package parent
+// Package finalizers removes finalizers from objects, and knows which parents wait long for their finalize hook.
+package finalizers
 
 import (
 	"context"
@@ -17,34 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
-	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
-
-// Release removes the finalizer from all parents of the kinds that the definition no longer has.
-// No pass may be running.
-func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
-	config := r.config
-	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool {
-		return !former(rule.Kind.GroupKind())
-	})
-	return Release(ctx, config, r.env)
-}
-
-// Release removes a definition's finalizer from all objects of its parents' resources.
-func Release(ctx context.Context, config Config, env Environment) error {
-	if config.Finalizing.Name == "" {
-		return nil
-	}
-	ctx = identity.WithAccount(ctx, config.Account)
-	finalizers := Finalizers{Client: env.Metadata, Parallel: env.Writes}
-	var errs []error
-	for _, rule := range config.Parents {
-		_, err := finalizers.Remove(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
 
 // Finalizers finds and removes finalizers. It reads from the API server, as caches may not show
 // the last writes.

@@ -1,4 +1,4 @@
-package parent
+package finalizers
 
 import (
 	"testing"
@@ -15,12 +15,12 @@ import (
 func TestFinalizeWaits(t *testing.T) {
 	begin := time.Unix(0, 0)
 	clock := clocktesting.NewFakePassiveClock(begin)
-	u := newFinalizeWaits(clock)
+	u := NewWaits(clock)
 	key := controller.Key{Name: "stuck"}
 	var reports []time.Duration
 	for after := time.Duration(0); clock.Since(begin) < 5*time.Hour; clock.SetTime(clock.Now().Add(after)) {
 		var report, first bool
-		after, report, first = u.note(key, "1")
+		after, report, first = u.Note(key, "1")
 		if report {
 			reports = append(reports, clock.Since(begin))
 		}
@@ -35,13 +35,13 @@ func TestFinalizeWaits(t *testing.T) {
 	if diff := cmp.Diff(want, reports); diff != "" {
 		t.Errorf("reports -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]controller.Key{key}, u.reported()); diff != "" {
+	if diff := cmp.Diff([]controller.Key{key}, u.Reported()); diff != "" {
 		t.Errorf("parents -want +got:\n%s", diff)
 	}
-	if after, report, _ := u.note(key, "2"); report || after != minFinalizePause || len(u.reported()) != 0 {
+	if after, report, _ := u.Note(key, "2"); report || after != minFinalizePause || len(u.Reported()) != 0 {
 		t.Errorf("another parent of that name is reported at once (%v), or synced after %s", report, after)
 	}
-	if u.note(key, "2"); u.end(key) || len(u.pending) != 0 {
+	if u.Note(key, "2"); u.End(key) || len(u.pending) != 0 {
 		t.Error("an unreported wait is taken for reported, or is kept")
 	}
 }

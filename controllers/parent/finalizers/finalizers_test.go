@@ -1,4 +1,4 @@
-package parent
+package finalizers
 
 import (
 	"context"
