@@ -114,7 +114,7 @@ func TestServedResources(t *testing.T) {
 
 func TestPollReturnsTheLastError(t *testing.T) {
 	calls := 0
-	err := poll(50*time.Millisecond, func() (bool, error) {
+	err := poll(50*time.Millisecond, growingInterval, func() (bool, error) {
 		calls++
 		return false, errBoom
 	})
@@ -125,12 +125,24 @@ func TestPollReturnsTheLastError(t *testing.T) {
 
 func TestPollStopsWhenDone(t *testing.T) {
 	calls := 0
-	err := poll(time.Hour, func() (bool, error) {
+	err := poll(time.Hour, growingInterval, func() (bool, error) {
 		calls++
 		return calls == 2, nil
 	})
 	if err != nil || calls != 2 {
 		t.Errorf("want two calls, got %d, error %v", calls, err)
+	}
+}
+
+func TestGrowingInterval(t *testing.T) {
+	for waited, want := range map[time.Duration]time.Duration{
+		0:                      20 * time.Millisecond,
+		400 * time.Millisecond: 50 * time.Millisecond,
+		time.Minute:            100 * time.Millisecond,
+	} {
+		if got := growingInterval(waited); got != want {
+			t.Errorf("after %s the next look is %s later, want %s", waited, got, want)
+		}
 	}
 }
 

@@ -8,10 +8,33 @@ import (
 // pollInterval is how often a condition is looked at: often enough that waiting adds little to a test.
 const pollInterval = 20 * time.Millisecond
 
+// A look is a request, and takes processor time from what is waited for. So a wait for a condition looks less often the longer it lasts: it
+// grows by an eighth at most, and by no more than longestPollInterval.
+const longestPollInterval = 100 * time.Millisecond
+
+// growingInterval returns the time until the next look of a wait that has lasted for waited.
+func growingInterval(waited time.Duration) time.Duration {
+	return min(max(pollInterval, waited/8), longestPollInterval)
+}
+
+// sameInterval returns the time until the next look of what must see all that happens.
+func sameInterval(time.Duration) time.Duration { return pollInterval }
+
 // Eventually calls check until it returns no error, and fails the test with its last error if that takes too long.
 func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 	t.Helper()
-	err := poll(timeout, func() (bool, error) {
+	eventually(t, timeout, growingInterval, check)
+}
+
+// EventuallySteady is Eventually for a check that counts its calls: it calls check as often at the end as in the beginning.
+func EventuallySteady(t testing.TB, timeout time.Duration, check func() error) {
+	t.Helper()
+	eventually(t, timeout, sameInterval, check)
+}
+
+func eventually(t testing.TB, timeout time.Duration, interval func(time.Duration) time.Duration, check func() error) {
+	t.Helper()
+	err := poll(timeout, interval, func() (bool, error) {
 		err := check()
 		return err == nil, err
 	})
@@ -24,7 +47,7 @@ func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 func Consistently(t testing.TB, duration time.Duration, check func() error) {
 	t.Helper()
 	start := time.Now()
-	err := poll(duration, func() (bool, error) {
+	err := poll(duration, sameInterval, func() (bool, error) {
 		err := check()
 		return err != nil, err
 	})
@@ -34,15 +57,17 @@ func Consistently(t testing.TB, duration time.Duration, check func() error) {
 }
 
 // poll calls step until it is done or the time is over, at least once, and returns the error of the last call.
-func poll(timeout time.Duration, step func() (done bool, err error)) error {
-	deadline := time.Now().Add(timeout)
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
+func poll(timeout time.Duration, interval func(waited time.Duration) time.Duration, step func() (done bool, err error)) error {
+	start := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
+		<-timer.C
 		done, err := step()
-		if done || time.Now().After(deadline) {
+		waited := time.Since(start)
+		if done || waited > timeout {
 			return err
 		}
-		<-ticker.C
+		timer.Reset(interval(waited))
 	}
 }

@@ -92,7 +92,7 @@ func (e *Env) WaitForQuietOf(which func(cluster.Request) bool) {
 	e.T.Helper()
 	mark := e.Mark()
 	quiet := 0
-	e.Eventually(func() error {
+	cluster.EventuallySteady(e.T, Timeout, func() error {
 		if writes := e.Requests(mark).Writes().Filter(which); len(writes) > 0 {
 			mark, quiet = e.Mark(), 0
 			return fmt.Errorf("still writing:\n%s", writes)
