@@ -21,8 +21,9 @@ var (
 // namespaceTimeout is how long a new namespace may be without its service account.
 const namespaceTimeout = 30 * time.Second
 
-// Namespace makes a namespace for the test, named after it, in which Pods are admitted. Its deletion is requested at
-// the end of the test and not waited for, as it takes seconds.
+// Namespace makes a namespace for the test, named after it, in which Pods are admitted. Of a control plane that goes on after this process
+// it is deleted at the end of the test, which is not waited for. On one that was started here it stays: a deletion asks for all objects of
+// every resource, of all tests before, and has cost more than many a test.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{
@@ -35,12 +36,14 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		t.Fatalf("namespace: %v", err)
 	}
 	name := created.GetName()
-	t.Cleanup(func() {
-		// The test's own context has ended by now.
-		if err := c.dynamic.Resource(namespaces).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			t.Logf("namespace %s: %v", name, err)
-		}
-	})
+	if c.process == nil {
+		t.Cleanup(func() {
+			// The test's own context has ended by now.
+			if err := c.dynamic.Resource(namespaces).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+				t.Logf("namespace %s: %v", name, err)
+			}
+		})
+	}
 	Eventually(t, namespaceTimeout, func() error {
 		_, err := c.dynamic.Resource(serviceAccounts).Namespace(name).Get(t.Context(), "default", metav1.GetOptions{})
 		if err != nil {

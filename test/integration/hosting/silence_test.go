@@ -171,7 +171,9 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, e.N
 	e.Start("--kubeconfig", e.KubeconfigAs(e.Namespace))
 	name := e.Define(env.Composite, "", e.Parent("things", ""), env.Hooks(`
 export const customize = () => ({relatedResources: [{apiVersion: "apps/v1", resource: "deployments"}]});
-export const sync = ({related}) => ({children: [], status: {count: Object.keys(related["Deployment.apps/v1"]).length}});`, "sync", "customize"))
+export const sync = ({parent, related}) => ({children: [], status: {
+  count: Object.values(related["Deployment.apps/v1"]).filter((d) => d.metadata.namespace === parent.metadata.namespace).length,
+}});`, "sync", "customize"))
 	applyThing(e, "a", "")
 	const rule = `{apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`
 	e.WaitForEvent("a", "SyncError", "ResourceUnreadable: related deployments, which the customize hook asks for: ", "forbidden", rule)
