@@ -59,6 +59,8 @@ func serverArguments(etcd string, listener net.Listener, creds *credentials) []s
 		"--service-account-key-file=" + creds.keyFile,
 		"--service-account-signing-key-file=" + creds.keyFile,
 		"--service-cluster-ip-range=" + serviceRange,
+		// Whose request is served first needs no care here, and costs each request some processor time.
+		"--enable-priority-and-fairness=false",
 		// The plug-in taints new nodes, and the controller that would take the taint away does not run here.
 		"--disable-admission-plugins=TaintNodesByCondition",
 	}
