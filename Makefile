@@ -97,7 +97,7 @@ unit: $(BIN)/tools/gotestsum ## Run the tests that need nothing but Go (RACE=1: 
 	$(TEST) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
 
 .PHONY: quick
-quick: ## Compile, vet and test what depends on the files that have changed since the last run that passed
+quick: ## Compile what depends on the files that have changed since the last run that passed, vet and test what is near
 	./tools/quick.sh
 
 .PHONY: integration

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Vets what depends on the files that have changed since the last run that passed, and tests the changed packages with those that import
-# them directly. Tests below cmd and test run if they have changed themselves: the others are for make unit.
+# Compiles what depends on the files that have changed since the last run that passed. The changed packages, with those that import them
+# directly, are vetted, tests included, and tested. Tests below cmd, test and examples run if they have changed themselves: the others are for
+# make unit.
 set -eu
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
@@ -50,26 +51,31 @@ list=$("$GO" list -e -f "$format" ./... | awk -v module="$module" -v folders="$f
 		} while (more)
 		for (l = 1; l <= NR; l++) {
 			m = split(line[l], f, " ")
-			vet = f[1] in dirty
-			test = f[1] in changed
+			vet = test = f[1] in changed
 			near = f[1] !~ "^" module "/(cmd|test|examples)/"
-			for (j = 2; j <= m; j++) {
-				if (f[j] in dirty) vet = 1
-				if (near && f[j] in changed) test = 1
-			}
+			for (j = 2; j <= m; j++)
+				if (f[j] in changed) {
+					vet = 1
+					if (near) test = 1
+				}
+			if (f[1] in dirty) print "compile", f[1]
 			if (vet) print "vet", f[1]
 			if (test) print "test", f[1]
 		}
 	}')
+compiled=$(echo "$list" | sed -n 's/^compile //p')
 vetted=$(echo "$list" | sed -n 's/^vet //p')
 tested=$(echo "$list" | sed -n 's/^test //p')
 if [ -z "$vetted" ]; then
 	echo "what has changed since $since is in no package"
 	exit 0
 fi
-echo "vet: $(echo "$vetted" | wc -l) packages; test: $(echo "$tested" | wc -l)"
+echo "compile: $(echo "$compiled" | wc -l) packages; vet: $(echo "$vetted" | wc -l); test: $(echo "$tested" | wc -l)"
+# It compiles as go build does, but links no program.
 # shellcheck disable=SC2086 # They are lists.
+"$GO" list -export $compiled >/dev/null
+# shellcheck disable=SC2086
 "$GO" vet $vetted
 # shellcheck disable=SC2086
-"$GO" test $tested
+"$GO" test -vet=off $tested
 mv bin/.quick.now bin/.quick
