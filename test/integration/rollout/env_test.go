@@ -189,6 +189,20 @@ func (s *scene) waitForServing() string {
 	return status.ScriptRevisionHash
 }
 
+// waitForServingOf waits until no edit is on its way and want holds for the revision that serves, which it returns. The status may still have
+// the former revision when the children have the values of the next.
+func (s *scene) waitForServingOf(want func(revision string) bool) string {
+	s.T.Helper()
+	var revision string
+	s.Eventually(func() error {
+		if revision = s.waitForServing(); !want(revision) {
+			return fmt.Errorf("revision %s serves", revision)
+		}
+		return nil
+	})
+	return revision
+}
+
 // recorder keeps all versions of what is watched.
 type recorder struct {
 	mu      sync.Mutex

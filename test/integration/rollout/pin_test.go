@@ -29,6 +29,8 @@ func TestUnpin(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, 4, "{"+m.steps+"}")
 			first := s.waitForServing()
+			s.edit("two", "")
+			second := s.waitForServingOf(func(revision string) bool { return revision != first })
 			for _, c := range []struct {
 				text string
 				// pinned is in the message of the pin. In the end want serves, and reason is that of ScriptsReady.
@@ -42,8 +44,7 @@ func TestUnpin(t *testing.T) {
 			} {
 				s.edit("two", "")
 				s.waitForValues(map[string]int{"two": 4})
-				s.WaitForQuiet() // The status comes after the children.
-				second := s.waitForServing()
+				s.waitForServingOf(func(revision string) bool { return revision == second })
 				s.define("{revision: " + first[:16] + ", " + m.steps + "}")
 				s.waitForValues(map[string]int{"one": 4})
 				s.WaitForCondition(s.definition, "Progressing", "True", "Pinned: ", "revision "+first[:16]+" serves all parents",
