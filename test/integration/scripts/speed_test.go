@@ -157,8 +157,7 @@ func TestThousandParents(t *testing.T) {
 	e.WaitForQuietOf(ownRequests(e))
 	t.Logf("all %d parents after %s; one that changed meanwhile after %s and %d calls, with about %d still to come",
 		parents, took.Round(time.Millisecond), overtook.Round(time.Millisecond), meanwhile, rest)
-	// Calls tell how long it waited also where the whole machine stands still for a while: at the pace, these take a second.
-	if rest < parents/2 || meanwhile > int(time.Second/pace) {
+	if rest < parents/2 {
 		t.Errorf("there were %d calls before that of the live event, after %s, and %d parents were left then: want it to overtake most",
 			meanwhile, overtook, rest)
 	}
