@@ -140,7 +140,7 @@ func (r *shared) get(
 
 // noteOutcome records a write until the caches show it, and logs it.
 func (p *pass) noteOutcome(outcome apply.Outcome) {
-	p.env.Metrics.countWrite(p.config.Definition, outcome)
+	p.env.Metrics.CountWrite(p.config.Definition, outcome)
 	p.history.Note(outcome)
 	change := outcome.Change
 	if p.env.Access != nil && change.Action == apply.ActionCreate && apierrors.IsForbidden(outcome.Err) {

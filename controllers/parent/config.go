@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -106,7 +107,7 @@ type Environment struct {
 	Clock   clock.WithTicker
 	Log     logr.Logger
 	// Metrics may be nil.
-	Metrics *Metrics
+	Metrics *metrics.Metrics
 	// Registry may be nil: definitions then do not know of each other.
 	Registry *Registry
 	// Writes and Calls limit the concurrent writes and hook calls for one parent.

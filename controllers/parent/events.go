@@ -37,7 +37,7 @@ func (r *Reconciler) reportSynced(parent *unstructured.Unstructured, outcome str
 	if outcome == notices.EventsEmitted {
 		r.env.Events.Syncs.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
 	}
-	r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
+	r.env.Metrics.CountEvent(r.config.Definition, variant.ReasonSynced, outcome)
 }
 
 // reportRecovered emits the events about parents that have recovered when there was no room for them. Such a parent may not be synced
@@ -60,13 +60,13 @@ func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, fou
 	if outcome == notices.EventsEmitted {
 		recorder.Event(parent, corev1.EventTypeWarning, found.Reason, found.Message)
 	}
-	r.env.Metrics.countEvent(r.config.Definition, found.Reason, outcome)
+	r.env.Metrics.CountEvent(r.config.Definition, found.Reason, outcome)
 }
 
 // mayEmit reports whether a budget has room for an event, and counts what becomes of it.
 func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) bool {
 	outcome := r.problems.Accept(budget)
-	r.env.Metrics.countEvent(r.config.Definition, reason, outcome)
+	r.env.Metrics.CountEvent(r.config.Definition, reason, outcome)
 	return outcome == notices.EventsEmitted
 }
 
@@ -199,16 +199,16 @@ func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 		asked = append(asked, p.hookEvents.Ask(event))
 	}
 	if !applied {
-		p.env.Metrics.countEvents(p.config.Definition, notices.EventsWithheld, len(asked))
+		p.env.Metrics.CountEvents(p.config.Definition, notices.EventsWithheld, len(asked))
 		return
 	}
 	c := p.hookEvents.Choose(p.key, p.parent, asked, desired.MoreEvents, p.writes.any)
 	for _, event := range c.Emit {
 		p.env.Events.Hooks.Event(p.parent, event.Type, event.Reason, event.Message)
 	}
-	p.env.Metrics.countEvents(p.config.Definition, notices.EventsEmitted, len(c.Emit))
-	p.env.Metrics.countEvents(p.config.Definition, notices.EventsRepeated, c.Repeated)
-	p.env.Metrics.countEvents(p.config.Definition, notices.EventsDropped, c.Dropped)
+	p.env.Metrics.CountEvents(p.config.Definition, notices.EventsEmitted, len(c.Emit))
+	p.env.Metrics.CountEvents(p.config.Definition, notices.EventsRepeated, c.Repeated)
+	p.env.Metrics.CountEvents(p.config.Definition, notices.EventsDropped, c.Dropped)
 	if c.FirstDropped {
 		p.env.Log.Info("events of a hook are dropped", "definition", p.config.Definition, "parent", p.key.String(), "dropped", c.Dropped)
 	}

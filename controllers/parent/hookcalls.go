@@ -118,7 +118,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		Origin: p.origin(call),
 	})
 	err = withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
-	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
+	p.env.Metrics.ObserveCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
 	}

@@ -95,7 +95,7 @@ func (p *pass) detectHotLoop(change apply.Change) {
 
 // reportLoop reports a hot loop, by an event and in the definition's status.
 func (p *pass) reportLoop(loop *loops.Loop, object string, claimants func() string) {
-	p.env.Metrics.countHotLoop(p.config.Definition)
+	p.env.Metrics.CountHotLoop(p.config.Definition)
 	what, cause := p.describeLoop(loop, object, claimants)
 	message := fmt.Sprintf("%s for %s: %s", what, loop.Backoff, cause)
 	verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)

@@ -116,8 +116,8 @@ func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResou
 	return nil
 }
 
-// checkRelated is checkReads for the related objects of rules. A rule needs the right to read where it looks, as that there is nothing is an
-// answer too.
+// checkRelated is checkReads for the related objects of rules. A rule needs the right to read where it looks, as that there is nothing is
+// an answer too.
 func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []*unstructured.Unstructured) error {
 	if p.config.Account.IsHost() || p.env.Access == nil {
 		return nil
@@ -130,7 +130,9 @@ func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []
 			}
 			continue
 		}
-		ofKind := slices.DeleteFunc(slices.Clone(found), func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() != rule.Resource().Kind })
+		ofKind := slices.DeleteFunc(slices.Clone(found), func(o *unstructured.Unstructured) bool {
+			return o.GroupVersionKind() != rule.Resource().Kind
+		})
 		if err := p.checkReads(ctx, rule.Resource().GroupVersionResource, ofKind...); err != nil {
 			return err
 		}

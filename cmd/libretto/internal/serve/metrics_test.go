@@ -16,7 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -62,8 +62,8 @@ func ownMetrics() *recordingRegisterer {
 	registry := &recordingRegisterer{Registry: prometheus.NewRegistry()}
 	registerBuildInfo(registry, cli.Build{})
 	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
-	parent.NewMetrics(registry).Begin("CompositeController hello")
-	parent.RegisterAnswerCacheMetrics(registry, lru.New(1))
+	metrics.New(registry).Begin("CompositeController hello")
+	metrics.RegisterAnswerCache(registry, lru.New(1))
 	scripts.NewMetrics(registry).Begin("CompositeController hello")
 	controller.NewMetrics(registry)
 	failover.New(registry, logr.Discard())

@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
 	"github.com/libretto-k8s/libretto/controllers/scripttest"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview/hosted"
@@ -125,7 +126,7 @@ func (s *server) host(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("client: %w", err)
 	}
 	answers := lru.New(s.options.responseCache.Value())
-	parent.RegisterAnswerCacheMetrics(s.registry, answers)
+	metrics.RegisterAnswerCache(s.registry, answers)
 	registry, stopEngines, err := s.options.scripts.isolation.engines(s.process.Version, s.log, s.registry, engines.Config{
 		UserAgent: s.process.UserAgent(), Calls: s.options.workers * s.options.concurrentCalls, Answers: answers,
 	})
@@ -174,7 +175,7 @@ func (s *server) environment(ctx context.Context, clients *clients, schemas *sch
 	return parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
 		Access: access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{}),
-		Clock:  clock.RealClock{}, Log: s.log, Metrics: parent.NewMetrics(s.registry),
+		Clock:  clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
 		Writes: s.options.concurrentWrites, Calls: s.options.concurrentCalls,
 		Answers: answers, PassAnswerBytes: s.options.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 	}

@@ -1,4 +1,5 @@
-package parent
+// Package metrics has the metrics of the syncs of parents.
+package metrics
 
 import (
 	"time"
@@ -23,8 +24,8 @@ type Metrics struct {
 	hostEvents *prometheus.CounterVec
 }
 
-// NewMetrics returns registered metrics.
-func NewMetrics(registry prometheus.Registerer) *Metrics {
+// New returns registered metrics.
+func New(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewSummaryVec(prometheus.SummaryOpts{
 			Name: definitionmetrics.Prefix + "hook_duration_seconds",
@@ -90,8 +91,8 @@ func (m *Metrics) Forget(definition string) {
 	m.hostEvents.DeletePartialMatch(labels)
 }
 
-// RegisterAnswerCacheMetrics registers the metrics of the cache that Environment.Answers is.
-func RegisterAnswerCacheMetrics(registry prometheus.Registerer, answers *lru.Cache) {
+// RegisterAnswerCache registers the metrics of the cache of answers of a process.
+func RegisterAnswerCache(registry prometheus.Registerer, answers *lru.Cache) {
 	register := func(name, help string, kind prometheus.ValueType, value func(lru.Usage) float64) {
 		registry.MustRegister(&answerCacheMetric{
 			answers: answers, kind: kind, value: value,
@@ -121,7 +122,8 @@ func (m *answerCacheMetric) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-func (m *Metrics) observeCall(definition, hook string, took time.Duration, err error) {
+// ObserveCall counts a call to a hook, and how long it took.
+func (m *Metrics) ObserveCall(definition, hook string, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -133,7 +135,8 @@ func (m *Metrics) observeCall(definition, hook string, took time.Duration, err e
 	m.allCalls.WithLabelValues(hook).Observe(took.Seconds())
 }
 
-func (m *Metrics) countWrite(definition string, outcome apply.Outcome) {
+// CountWrite counts a write of a child.
+func (m *Metrics) CountWrite(definition string, outcome apply.Outcome) {
 	if m == nil {
 		return
 	}
@@ -144,20 +147,22 @@ func (m *Metrics) countWrite(definition string, outcome apply.Outcome) {
 	m.writes.WithLabelValues(definitionmetrics.Values(definition, string(outcome.Change.Action))...).Inc()
 }
 
-func (m *Metrics) countHotLoop(definition string) {
+// CountHotLoop counts a hot loop that was slowed down.
+func (m *Metrics) CountHotLoop(definition string) {
 	if m != nil {
 		m.hotLoops.WithLabelValues(definitionmetrics.Values(definition)...).Inc()
 	}
 }
 
-func (m *Metrics) countEvents(definition, outcome string, count int) {
+// CountEvents counts events that a hook has asked for.
+func (m *Metrics) CountEvents(definition, outcome string, count int) {
 	if m != nil && count > 0 {
 		m.events.WithLabelValues(definitionmetrics.Values(definition, outcome)...).Add(float64(count))
 	}
 }
 
-// countEvent counts an event of the host. There is none without an outcome.
-func (m *Metrics) countEvent(definition, reason, outcome string) {
+// CountEvent counts an event of the host. There is none without an outcome.
+func (m *Metrics) CountEvent(definition, reason, outcome string) {
 	if m != nil && outcome != "" {
 		m.hostEvents.WithLabelValues(definitionmetrics.Values(definition, reason, outcome)...).Inc()
 	}
