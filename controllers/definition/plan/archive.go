@@ -12,7 +12,7 @@ import (
 // their ConfigMaps.
 func (p *Plan) Archive(own string) *archive.Location {
 	return &archive.Location{
-		Namespace: ArchiveNamespace(p.Settings.ScriptSources, own),
+		Namespace: ArchiveNamespace(&p.Settings, own),
 		Owner: metav1.OwnerReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: p.Kind, Name: p.Name, UID: p.UID, Controller: ptr.To(true),
 		},

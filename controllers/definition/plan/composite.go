@@ -36,7 +36,8 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, err
 	}
 	composites := composite.New(composite.Config{
-		Definition: object.Object, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
+		Definition: object.Object, Spec: *spec, Parent: parents.Resource, Children: children,
+		RevisionNamespace: homeOf(&spec.DefinitionSettings, p.RevisionNamespace),
 	})
 	revisions, err := p.revisions(composites, parents.Resource)
 	if err != nil {

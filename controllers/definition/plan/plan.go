@@ -30,7 +30,7 @@ import (
 type Planner struct {
 	// Find returns a resource by apiVersion and plural, or a *discovery.NotFoundError.
 	Find func(apiVersion, resource string) (discovery.Resource, error)
-	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
+	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents, for definitions without an account.
 	RevisionNamespace string
 	// Strategy is the apply strategy of definitions that set none. It defaults to dynamic apply.
 	Strategy v1alpha1.ApplyStrategy

@@ -73,10 +73,11 @@ func ScriptNames(named []v1alpha1.NamedHook) []string {
 	return names
 }
 
-// ArchiveNamespace returns where a host in the namespace own archives the scripts of a definition with these sources: in the namespace of
-// all of them. If there are several namespaces or a directory, it is the host's own: text must not be copied into a namespace with other
-// readers.
-func ArchiveNamespace(sources []v1alpha1.ScriptSource, own string) string {
+// ArchiveNamespace returns where a host in the namespace own archives the scripts of a definition: in the namespace of all of its sources. If
+// there are several namespaces or a directory, it is that of the definition's account, or the host's own: text must not be copied into a
+// namespace with other readers.
+func ArchiveNamespace(settings *v1alpha1.DefinitionSettings, own string) string {
+	own, sources := homeOf(settings, own), settings.ScriptSources
 	namespace := ""
 	for _, source := range sources {
 		switch {
@@ -93,6 +94,14 @@ func ArchiveNamespace(sources []v1alpha1.ScriptSource, own string) string {
 		return own
 	}
 	return namespace
+}
+
+// homeOf returns the namespace of what a definition stores that belongs to no other: its account's, or the host's own.
+func homeOf(settings *v1alpha1.DefinitionSettings, own string) string {
+	if ref := settings.ServiceAccountRef; ref != nil {
+		return ref.Namespace
+	}
+	return own
 }
 
 // CallsWebhooks reports whether previews of the plan call a server.

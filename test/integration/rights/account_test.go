@@ -60,6 +60,7 @@ func newAccount(e *env.Env) *env.User {
 	account.Grant(e.Namespace, e.Group, "things,things/status", "get", "list", "watch", "update", "patch")
 	account.Grant(e.Namespace, "", "configmaps", "list", "watch", "create", "update", "patch", "delete")
 	account.Grant(e.Namespace, "", "events", "create", "patch")
+	account.Grant(e.Namespace, "apps", "controllerrevisions", "get", "list", "create", "delete")
 	return account
 }
 
@@ -94,6 +95,7 @@ func TestAccount(t *testing.T) {
 			e.WaitFor(e.Things(), "a", env.HasSaid("one"))
 			e.WaitForEvent("a", "Copied", "one")
 			e.WaitForCondition(definition, "Ready", "True")
+			e.WaitForCount(env.ScriptRevisions, "", 1) // The inline script is archived beside the account.
 			requests := e.Requests(mark)
 			if wrong := foreign(requests, account); len(wrong) > 0 {
 				t.Errorf("these were not made as the account:\n%s", wrong)

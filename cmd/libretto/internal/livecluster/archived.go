@@ -27,9 +27,9 @@ import (
 )
 
 // ArchiveOf returns where the scripts of a definition of the cluster are archived.
-func ArchiveOf(d *unstructured.Unstructured, sources []v1alpha1.ScriptSource, hostNamespace string) archive.Location {
+func ArchiveOf(d *unstructured.Unstructured, settings *v1alpha1.DefinitionSettings, hostNamespace string) archive.Location {
 	return archive.Location{
-		Namespace: plan.ArchiveNamespace(sources, hostNamespace),
+		Namespace: plan.ArchiveNamespace(settings, hostNamespace),
 		Owner: metav1.OwnerReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.GetKind(), Name: d.GetName(), UID: d.GetUID(), Controller: ptr.To(true),
 		},
@@ -38,13 +38,11 @@ func ArchiveOf(d *unstructured.Unstructured, sources []v1alpha1.ScriptSource, ho
 
 // archived returns a definition of the cluster with the scripts of an archived revision in the place of its sources.
 func (c *Config) archived(ctx context.Context, d *unstructured.Unstructured, id string, in surroundings) (*Subject, error) {
-	var settings struct {
-		ScriptSources []v1alpha1.ScriptSource `json:"scriptSources"`
-	}
+	var settings v1alpha1.DefinitionSettings
 	if err := fieldsOf(d, "spec", &settings); err != nil {
 		return nil, err
 	}
-	history := archive.History{Location: ArchiveOf(d, settings.ScriptSources, c.HostNamespace), Client: c.Kubernetes}
+	history := archive.History{Location: ArchiveOf(d, &settings, c.HostNamespace), Client: c.Kubernetes}
 	stored, err := history.Load(ctx, id)
 	switch {
 	case apierrors.IsForbidden(err):

@@ -44,8 +44,9 @@ type Client struct {
 type Definition struct {
 	Object *unstructured.Unstructured
 	Spec   struct {
-		ScriptSources []v1alpha1.ScriptSource `json:"scriptSources"`
-		ScriptRollout v1alpha1.ScriptRollout  `json:"scriptRollout"`
+		ServiceAccountRef *v1alpha1.ServiceAccountReference `json:"serviceAccountRef"`
+		ScriptSources     []v1alpha1.ScriptSource           `json:"scriptSources"`
+		ScriptRollout     v1alpha1.ScriptRollout            `json:"scriptRollout"`
 	}
 	Status v1alpha1.DefinitionStatus
 

@@ -42,7 +42,8 @@ type Revision struct {
 
 // History lists the revisions of a definition, the newest first.
 func (c *Client) History(ctx context.Context, d *Definition) (*History, error) {
-	location := livecluster.ArchiveOf(d.Object, d.Spec.ScriptSources, c.HostNamespace)
+	settings := v1alpha1.DefinitionSettings{ScriptSources: d.Spec.ScriptSources, ServiceAccountRef: d.Spec.ServiceAccountRef}
+	location := livecluster.ArchiveOf(d.Object, &settings, c.HostNamespace)
 	h := &History{Definition: d.String(), of: d, stored: &archive.History{Location: location, Client: c.Kubernetes, Metadata: c.Metadata}}
 	entries, err := h.stored.List(ctx)
 	if err != nil {
