@@ -23,7 +23,7 @@ type decoder struct {
 	problems []*document.Error
 }
 
-func (d *decoder) fail(field, format string, args ...any) {
+func (d *decoder) failf(field, format string, args ...any) {
 	d.problems = append(d.problems, &document.Error{Location: d.place(field), Message: fmt.Sprintf(format, args...)})
 }
 
@@ -106,7 +106,7 @@ func (d *decoder) decodeKind(field string, value any, into reflect.Value) {
 }
 
 func (d *decoder) wrongType(field string, value any, want string) {
-	d.fail(field, "%s is %s, and must be %s", shortField(field), describeType(value), want)
+	d.failf(field, "%s is %s, and must be %s", shortField(field), describeType(value), want)
 }
 
 func (d *decoder) decodeList(field string, value any, into reflect.Value) {
@@ -119,7 +119,7 @@ func (d *decoder) decodeList(field string, value any, into reflect.Value) {
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if item == nil {
-			d.fail(at, "%s is empty", shortField(at))
+			d.failf(at, "%s is empty", shortField(at))
 			continue
 		}
 		d.decode(at, item, into.Index(i))
@@ -169,10 +169,10 @@ func (d *decoder) unknown(field, name string, known []string) {
 		where = "the document"
 	}
 	if meant := spelling.Meant(name, known); meant != "" {
-		d.fail(join(field, name), "%s has no field %s: %s", where, name, meant)
+		d.failf(join(field, name), "%s has no field %s: %s", where, name, meant)
 		return
 	}
-	d.fail(join(field, name), "%s has no field %s: it has %s", where, name, strings.Join(known, ", "))
+	d.failf(join(field, name), "%s has no field %s: it has %s", where, name, strings.Join(known, ", "))
 }
 
 // fieldsOf adds the fields of a struct by their names in JSON, with those of embedded structs.
@@ -195,7 +195,7 @@ func (d *decoder) decodeTime(field string, value any, into reflect.Value) {
 	text, _ := value.(string)
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		d.fail(field, "%s must be a time like 2026-01-01T00:00:00Z, in quotes", shortField(field))
+		d.failf(field, "%s must be a time like 2026-01-01T00:00:00Z, in quotes", shortField(field))
 		return
 	}
 	into.Set(reflect.ValueOf(metav1.NewTime(at.UTC())))
@@ -208,7 +208,7 @@ func (d *decoder) decodeDuration(field string, value any, into reflect.Value) {
 	text, _ := value.(string)
 	duration, err := time.ParseDuration(text)
 	if err != nil || duration < 0 || duration > maxDuration {
-		d.fail(field, "%s must be a duration like 90s, 5m or 1h30m, and ten years at most", shortField(field))
+		d.failf(field, "%s must be a duration like 90s, 5m or 1h30m, and ten years at most", shortField(field))
 		return
 	}
 	into.Set(reflect.ValueOf(metav1.Duration{Duration: duration}))
@@ -269,7 +269,7 @@ func (d *decoder) objectName(field string, value any) ObjectName {
 	case string:
 		parts := strings.Split(value, "/")
 		if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
-			d.fail(field, "%s: %q is no name of an object: write Kind/name or Kind/namespace/name", shortField(field), value)
+			d.failf(field, "%s: %q is no name of an object: write Kind/name or Kind/namespace/name", shortField(field), value)
 		}
 		return ObjectName(value)
 	case map[string]any:
@@ -283,7 +283,7 @@ func (d *decoder) objectName(field string, value any) ObjectName {
 		name, _ := metadata["name"].(string)
 		namespace, _ := metadata["namespace"].(string)
 		if kind == "" || name == "" {
-			d.fail(field, "%s: an object is named by kind and metadata.name", shortField(field))
+			d.failf(field, "%s: an object is named by kind and metadata.name", shortField(field))
 		}
 		return nameOf(kind, namespace, name)
 	default:

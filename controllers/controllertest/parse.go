@@ -102,7 +102,7 @@ func parse(file string, objects []*document.Object, problems []*document.Error, 
 		}
 	}
 	if len(objects) == 0 && len(problems) == 0 {
-		p.fail(engines.Location{File: file}, "is empty: it needs kind %s and cases", Kind)
+		p.failf(engines.Location{File: file}, "is empty: it needs kind %s and cases", Kind)
 	}
 	problems = append(problems, p.problems...)
 	slices.SortStableFunc(problems, func(a, b *document.Error) int {
@@ -121,20 +121,20 @@ type parser struct {
 	problems []*document.Error
 }
 
-func (p *parser) fail(at engines.Location, format string, args ...any) {
+func (p *parser) failf(at engines.Location, format string, args ...any) {
 	p.problems = append(p.problems, &document.Error{Location: at, Message: fmt.Sprintf(format, args...)})
 }
 
 // test reads a document, or returns nil.
 func (p *parser) test(object *document.Object) *ControllerTest {
 	if object.GetKind() != Kind {
-		p.fail(object.Place("kind"), "kind is %s, and must be %s: objects of a case are in given, or in files that given names; "+
+		p.failf(object.Place("kind"), "kind is %s, and must be %s: objects of a case are in given, or in files that given names; "+
 			"a file may have other objects only beside the definition that it tests",
 			object.GetKind(), Kind)
 		return nil
 	}
 	if object.GetAPIVersion() != APIVersion {
-		p.fail(object.Place("apiVersion"), "apiVersion is %s, and must be %s", object.GetAPIVersion(), APIVersion)
+		p.failf(object.Place("apiVersion"), "apiVersion is %s, and must be %s", object.GetAPIVersion(), APIVersion)
 		return nil
 	}
 	fields := maps.Clone(object.Object)
@@ -150,14 +150,14 @@ func (p *parser) test(object *document.Object) *ControllerTest {
 	p.problems = append(p.problems, d.problems...)
 	items, isList := raw.([]any)
 	if !isList || len(items) == 0 {
-		p.fail(object.Place("cases"), "cases is missing: it is a list with one case at least")
+		p.failf(object.Place("cases"), "cases is missing: it is a list with one case at least")
 		return test
 	}
 	for i, item := range items {
 		p.addCases(test, object, i, item)
 	}
 	if n := len(test.Definitions); n > 1 && len(test.Cases)*n > maxCases {
-		p.fail(object.Place("definitions"), "the file has more than %d cases, with those of each of definitions: split it", maxCases)
+		p.failf(object.Place("definitions"), "the file has more than %d cases, with those of each of definitions: split it", maxCases)
 		test.Definitions = nil
 	}
 	return test
@@ -168,7 +168,7 @@ func (p *parser) addCases(test *ControllerTest, object *document.Object, index i
 	field := fmt.Sprintf("cases[%d]", index)
 	fields, ok := item.(map[string]any)
 	if !ok {
-		p.fail(object.Place(field), "%s must be an object with a name", field)
+		p.failf(object.Place(field), "%s must be an object with a name", field)
 		return
 	}
 	expanded, problem := p.expand(object, field, fields)
@@ -182,9 +182,9 @@ func (p *parser) addCases(test *ControllerTest, object *document.Object, index i
 		d.decode(field, fields, reflect.ValueOf(&c).Elem())
 		d.check(field, &c)
 		if c.Name == "" {
-			d.fail(field, "%s has no name", field)
+			d.failf(field, "%s has no name", field)
 		} else if before, taken := p.names[c.Name]; taken {
-			d.fail(join(field, "name"), "there are two cases %q: the other one is on line %d", c.Name, before.Line)
+			d.failf(join(field, "name"), "there are two cases %q: the other one is on line %d", c.Name, before.Line)
 		}
 		if len(d.problems) > 0 {
 			p.problems = append(p.problems, d.problems...)

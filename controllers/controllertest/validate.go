@@ -20,18 +20,18 @@ func (d *decoder) check(field string, c *Case) {
 	hook := c.Hook != "" || c.Request != nil || c.Response != nil
 	switch {
 	case len(c.Steps) > 0 && single && !(reflect.DeepEqual(c.Step, Step{StepWebhooks: c.StepWebhooks})):
-		d.fail(field, "%q has steps, and fields of a step beside them: put these into a step", c.Name)
+		d.failf(field, "%q has steps, and fields of a step beside them: put these into a step", c.Name)
 	case hook && (len(c.Steps) > 0 || c.Golden != ""):
-		d.fail(field, "%q calls a hook alone, and has no steps: make two cases of it", c.Name)
+		d.failf(field, "%q calls a hook alone, and has no steps: make two cases of it", c.Name)
 	case hook && c.Hook == "":
-		d.fail(field, "%q has a request or a response, and names no hook", c.Name)
+		d.failf(field, "%q has a request or a response, and names no hook", c.Name)
 	case hook && c.Response == nil && c.Fails == "":
-		d.fail(field, "%q calls a hook, and expects nothing: give response or fails", c.Name)
+		d.failf(field, "%q calls a hook, and expects nothing: give response or fails", c.Name)
 	case hook && !reflect.DeepEqual(c.Step, Step{Fails: c.Fails}):
-		d.fail(field, "%q calls a hook alone: of the fields of a step it can have fails", c.Name)
+		d.failf(field, "%q calls a hook alone: of the fields of a step it can have fails", c.Name)
 	}
 	if len(c.Steps) > maxSteps {
-		d.fail(join(field, "steps"), "%d steps, and %d are the most: make several cases of it", len(c.Steps), maxSteps)
+		d.failf(join(field, "steps"), "%d steps, and %d are the most: make several cases of it", len(c.Steps), maxSteps)
 		return
 	}
 	if len(c.Steps) == 0 {
@@ -55,7 +55,7 @@ func (d *decoder) checkSkips(field string, skips map[Check]string) {
 		if !slices.Contains(all, string(check)) {
 			d.unknown(field, string(check), all)
 		} else if strings.TrimSpace(skips[check]) == "" {
-			d.fail(at, "skipChecks.%s needs a reason", check)
+			d.failf(at, "skipChecks.%s needs a reason", check)
 		}
 	}
 }
@@ -63,11 +63,11 @@ func (d *decoder) checkSkips(field string, skips map[Check]string) {
 // checkDefinitions checks the definitions that each case is run for.
 func (d *decoder) checkDefinitions(test *ControllerTest) {
 	if test.Definition != "" && len(test.Definitions) > 0 {
-		d.fail("definition", "definition and definitions exclude each other: put all into definitions")
+		d.failf("definition", "definition and definitions exclude each other: put all into definitions")
 	}
 	for i, definition := range test.Definitions {
 		if at := fmt.Sprintf("definitions[%d]", i); definition == "" || slices.Contains(test.Definitions[:i], definition) {
-			d.fail(at, "%s is %q: each is a file or folder of its own", at, definition)
+			d.failf(at, "%s is %q: each is a file or folder of its own", at, definition)
 		}
 	}
 }
@@ -85,43 +85,43 @@ var policies = []metav1.DeletionPropagation{
 
 func (d *decoder) checkStep(field string, s *Step) {
 	if s.Passes != nil && (*s.Passes < 0 || *s.Passes > maxPasses) {
-		d.fail(join(field, "passes"), "passes is %d, and must be 0 to %d", *s.Passes, maxPasses)
+		d.failf(join(field, "passes"), "passes is %d, and must be 0 to %d", *s.Passes, maxPasses)
 	}
 	if s.RestartAfterWrites < 0 {
-		d.fail(join(field, "restartAfterWrites"), "restartAfterWrites is %d, and must be 1 or more", s.RestartAfterWrites)
+		d.failf(join(field, "restartAfterWrites"), "restartAfterWrites is %d, and must be 1 or more", s.RestartAfterWrites)
 	}
 	d.checkPattern(join(field, "fails"), s.Fails)
 	d.checkPattern(join(field, "invalid"), s.Invalid)
 	if s.Invalid != "" && len(s.Create)+len(s.Apply)+len(s.Patch) == 0 {
-		d.fail(join(field, "invalid"), "invalid is about the edits of a step, and there is none: add create, apply or patch")
+		d.failf(join(field, "invalid"), "invalid is about the edits of a step, and there is none: add create, apply or patch")
 	}
 	for i, patch := range s.Patch {
 		at := fmt.Sprintf("%s[%d]", join(field, "patch"), i)
 		if patch.Object == "" || (patch.Merge == nil) == (patch.JSON == nil) {
-			d.fail(at, "a patch needs object, and one of merge and json")
+			d.failf(at, "a patch needs object, and one of merge and json")
 		}
 		if patch.Subresource != "" && patch.Subresource != "status" {
-			d.fail(join(at, "subresource"), "subresource is %q, and can only be status", patch.Subresource)
+			d.failf(join(at, "subresource"), "subresource is %q, and can only be status", patch.Subresource)
 		}
 	}
 	for i, deletion := range s.Delete {
 		if deletion.Object == "" {
-			d.fail(fmt.Sprintf("%s[%d]", join(field, "delete"), i), "a deletion needs object")
+			d.failf(fmt.Sprintf("%s[%d]", join(field, "delete"), i), "a deletion needs object")
 		}
 		if !slices.Contains(policies, deletion.PropagationPolicy) {
-			d.fail(fmt.Sprintf("%s[%d].propagationPolicy", join(field, "delete"), i),
+			d.failf(fmt.Sprintf("%s[%d].propagationPolicy", join(field, "delete"), i),
 				"propagationPolicy is %q, and must be Background, Foreground or Orphan", deletion.PropagationPolicy)
 		}
 	}
 	for i, refusal := range s.Refuse {
 		at := fmt.Sprintf("%s[%d]", join(field, "refuse"), i)
 		if !slices.Contains(verbs, refusal.Verb) {
-			d.fail(at, "verb is %q, and must be one of %s", refusal.Verb, strings.Join(verbs, ", "))
+			d.failf(at, "verb is %q, and must be one of %s", refusal.Verb, strings.Join(verbs, ", "))
 		}
 		if refusal.Resource == "" || refusal.Reason == "" || refusal.Times < 0 {
-			d.fail(at, "a refusal needs resource, the plural name, and reason, such as Forbidden, Conflict or Invalid")
+			d.failf(at, "a refusal needs resource, the plural name, and reason, such as Forbidden, Conflict or Invalid")
 		} else if !slices.Contains(memcluster.RefusalReasons, refusal.Reason) {
-			d.fail(join(at, "reason"), "reason is %q, and must be one of %s", refusal.Reason, listed(memcluster.RefusalReasons))
+			d.failf(join(at, "reason"), "reason is %q, and must be one of %s", refusal.Reason, listed(memcluster.RefusalReasons))
 		}
 	}
 	d.checkResponses(join(field, "respond"), s.StepWebhooks)
@@ -136,7 +136,7 @@ func (d *decoder) checkWant(field string, w *Want) {
 		_, updates := write["update"]
 		_, deletes := write["delete"]
 		if len(write) != 1 || !creates && !updates && !deletes {
-			d.fail(fmt.Sprintf("%s.writes[%d]", field, i), "a write is create, update or delete, and the name of an object, as in create: Pod/a")
+			d.failf(fmt.Sprintf("%s.writes[%d]", field, i), "a write is create, update or delete, and the name of an object, as in create: Pod/a")
 		}
 	}
 	for i, event := range w.Events {
@@ -153,18 +153,18 @@ func (d *decoder) checkWant(field string, w *Want) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(w.Counts)) {
 		if n, ok := w.Counts[kind].(int64); !ok || n < 0 {
-			d.fail(join(join(field, "counts"), kind), "counts.%s must be a whole number", kind)
+			d.failf(join(join(field, "counts"), kind), "counts.%s must be a whole number", kind)
 		}
 	}
 	for name, parts := range map[string][]map[string]any{
 		"children": w.Children, "attachments": w.Attachments, "outputs": w.Outputs, "objects": w.Objects, "absent": w.Absent,
 	} {
 		if parts != nil && len(parts) == 0 {
-			d.fail(join(field, name), "%s is empty, and compares nothing: that there are none is counts: {KIND: 0} or absent", name)
+			d.failf(join(field, name), "%s is empty, and compares nothing: that there are none is counts: {KIND: 0} or absent", name)
 		}
 		for i, part := range parts {
 			if kind, _ := part["kind"].(string); kind == "" {
-				d.fail(fmt.Sprintf("%s.%s[%d]", field, name, i), "%s[%d] has no kind", name, i)
+				d.failf(fmt.Sprintf("%s.%s[%d]", field, name, i), "%s[%d] has no kind", name, i)
 			}
 		}
 	}
@@ -175,11 +175,11 @@ const maxPattern = 10_000
 
 func (d *decoder) checkPattern(field, pattern string) {
 	if len(pattern) > maxPattern {
-		d.fail(field, "%s is a regular expression of %d characters, and %d are the most", shortField(field), len(pattern), maxPattern)
+		d.failf(field, "%s is a regular expression of %d characters, and %d are the most", shortField(field), len(pattern), maxPattern)
 		return
 	}
 	if _, err := regexp.Compile(pattern); err != nil {
-		d.fail(field, "%s is no regular expression: %v", shortField(field), err)
+		d.failf(field, "%s is no regular expression: %v", shortField(field), err)
 	}
 }
 
@@ -187,10 +187,10 @@ func (d *decoder) checkResponses(field string, responses map[string]WebhookRespo
 	for _, hook := range slices.Sorted(maps.Keys(responses)) {
 		r, at := responses[hook], join(field, hook)
 		if r.Body != nil && r.Text != "" {
-			d.fail(at, "a response has either body or text")
+			d.failf(at, "a response has either body or text")
 		}
 		if r.StatusCode != 0 && (r.StatusCode < 200 || r.StatusCode > 599) {
-			d.fail(join(at, "statusCode"), "statusCode is %d, and must be 200 to 599", r.StatusCode)
+			d.failf(join(at, "statusCode"), "statusCode is %d, and must be 200 to 599", r.StatusCode)
 		}
 	}
 }

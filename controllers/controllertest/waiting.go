@@ -43,7 +43,7 @@ func (c *comparison) compareWaiting(ctx context.Context) error {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(want, got) {
-		c.mismatch(".want.waiting", "what waits is %s, want %s", listed(got), listed(want))
+		c.mismatchf(".want.waiting", "what waits is %s, want %s", listed(got), listed(want))
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (c *comparison) compareWaiting(ctx context.Context) error {
 // compareWaits compares the answers that wait.
 func (c *comparison) compareWaits(want *WaitingAnswer) {
 	if len(c.parents) == 0 {
-		c.mismatch(".want.waiting", "there is no parent: %s", c.parentNames())
+		c.mismatchf(".want.waiting", "there is no parent: %s", c.parentNames())
 	}
 	for _, p := range c.parents {
 		waits := c.session.Waits(p.object)
@@ -65,11 +65,11 @@ func (c *comparison) compareWaits(want *WaitingAnswer) {
 		}
 		switch {
 		case *want == WaitingAnswer{} && len(waits) > 0:
-			c.mismatch(".want.waiting", "%s: the last answer waits for %s, want none", p.name(), quotedList(got))
+			c.mismatchf(".want.waiting", "%s: the last answer waits for %s, want none", p.name(), quotedList(got))
 		case *want != WaitingAnswer{} && len(waits) == 0:
-			c.mismatch(".want.waiting", "%s: no hook waits in its last answer", p.name())
+			c.mismatchf(".want.waiting", "%s: no hook waits in its last answer", p.name())
 		case *want != WaitingAnswer{} && !slices.ContainsFunc(waits, isWanted):
-			c.mismatch(".want.waiting", "%s: the last answer waits for %s", p.name(), quotedList(got))
+			c.mismatchf(".want.waiting", "%s: the last answer waits for %s", p.name(), quotedList(got))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (s *stepRun) compare(ctx context.Context) error {
 		c.compareParent(p)
 	}
 	if len(s.parents) == 0 && (c.want.Parent != nil || c.want.Status != nil || c.want.Conditions != nil) {
-		c.mismatch(".want", "there is no parent: %s", s.parentNames())
+		c.mismatchf(".want", "there is no parent: %s", s.parentNames())
 	}
 	c.compareObjects()
 	c.compareCounts()
@@ -58,8 +58,8 @@ func (s *stepRun) compare(ctx context.Context) error {
 	return c.compareWaiting(ctx)
 }
 
-// mismatch notes that an entry was not fulfilled.
-func (c *comparison) mismatch(field, format string, args ...any) {
+// mismatchf notes that an entry was not fulfilled.
+func (c *comparison) mismatchf(field, format string, args ...any) {
 	c.fail(Failure{Location: c.place(field), Message: fmt.Sprintf(format, args...)})
 }
 
@@ -68,17 +68,17 @@ func (c *comparison) compareParent(p *parentState) {
 	object := c.find(p)
 	if want := c.want.Finalized; want != nil && *want != (object == nil) {
 		if *want {
-			c.mismatch(".want.finalized", "%s is still there: its finalizers are %s", p.name(), inline(stringsOf(object.GetFinalizers())))
+			c.mismatchf(".want.finalized", "%s is still there: its finalizers are %s", p.name(), inline(stringsOf(object.GetFinalizers())))
 		} else {
-			c.mismatch(".want.finalized", "%s is gone", p.name())
+			c.mismatchf(".want.finalized", "%s is gone", p.name())
 		}
 	}
 	if want := c.want.ResyncAfter; want != nil && p.last != nil && p.last.RequeueAfter != want.Duration {
-		c.mismatch(".want.resyncAfter", "the next pass over %s is %s, want %s", p.name(), nextPass(p.last.RequeueAfter), nextPass(want.Duration))
+		c.mismatchf(".want.resyncAfter", "the next pass over %s is %s, want %s", p.name(), nextPass(p.last.RequeueAfter), nextPass(want.Duration))
 	}
 	if object == nil {
 		if c.want.Parent != nil || c.want.Status != nil || c.want.Conditions != nil {
-			c.mismatch(".want", "%s is gone, and so are its fields", p.name())
+			c.mismatchf(".want", "%s is gone, and so are its fields", p.name())
 		}
 		return
 	}
@@ -156,7 +156,7 @@ func (c *comparison) compareConditions(p *parentState, object *unstructured.Unst
 			c.compareCondition(field, p, name, part, list, i)
 		case nil:
 			if i >= 0 {
-				c.mismatch(field, "%s has the condition %s, want none: it is %s", p.name(), name, inline(list[i]))
+				c.mismatchf(field, "%s has the condition %s, want none: it is %s", p.name(), name, inline(list[i]))
 			}
 		default:
 			c.compareCondition(field, p, name, map[string]any{"status": conditionStatus(want)}, list, i)
@@ -178,7 +178,7 @@ func (c *comparison) compareCondition(field string, p *parentState, name string,
 		for _, item := range list {
 			types = append(types, text(jsonvalue.AsObject(item)["type"]))
 		}
-		c.mismatch(field, "%s has no condition %s: it has %s", p.name(), name, listed(types))
+		c.mismatchf(field, "%s has no condition %s: it has %s", p.name(), name, listed(types))
 		return
 	}
 	got := jsonvalue.AsObject(list[i])
@@ -225,7 +225,7 @@ func (c *comparison) compareObjects() {
 		field := fmt.Sprintf(".want.absent[%d]", i)
 		kind := unstructured.Unstructured{Object: part}
 		if !c.serves(kind.GetAPIVersion(), kind.GetKind()) {
-			c.mismatch(field, "there is no kind %s at all: %s", strings.TrimSpace(kind.GetAPIVersion()+" "+kind.GetKind()), giveKind)
+			c.mismatchf(field, "there is no kind %s at all: %s", strings.TrimSpace(kind.GetAPIVersion()+" "+kind.GetKind()), giveKind)
 			continue
 		}
 		for _, object := range c.all {
@@ -233,7 +233,7 @@ func (c *comparison) compareObjects() {
 				return
 			}
 			if matches(part, object.Object) {
-				c.mismatch(field, "%s is there, want no such object", nameOfObject(object))
+				c.mismatchf(field, "%s is there, want no such object", nameOfObject(object))
 				break
 			}
 		}
@@ -299,7 +299,7 @@ func (c *comparison) compareObject(field, what string, part map[string]any, amon
 		}
 		c.fail(Failure{Location: c.place(field), Message: message, Diff: diffLines(part, other.Object)})
 	default:
-		c.mismatch(field, "there is no %s %s, and none of its kind", what, partName(part))
+		c.mismatchf(field, "there is no %s %s, and none of its kind", what, partName(part))
 	}
 }
 
@@ -323,7 +323,7 @@ func (c *comparison) compareCounts() {
 		want, _ := jsonvalue.Integer(c.want.Counts[kind])
 		field := ".want" + join(".counts", kind)
 		if !c.serves("", kind) {
-			c.mismatch(field, "there is no kind %s at all: %s", kind, giveKind)
+			c.mismatchf(field, "there is no kind %s at all: %s", kind, giveKind)
 			continue
 		}
 		var names []string
@@ -337,7 +337,7 @@ func (c *comparison) compareCounts() {
 			if len(names) > 0 {
 				message += ": " + strings.Join(names[:min(len(names), maxNames)], ", ")
 			}
-			c.mismatch(field, "%s", message)
+			c.mismatchf(field, "%s", message)
 		}
 	}
 }
@@ -365,7 +365,7 @@ func (c *comparison) compareLogs() {
 			}
 		}
 		if !slices.ContainsFunc(lines, pattern.MatchString) {
-			c.mismatch(fmt.Sprintf(".want.logs[%d]", i), "no line that a hook logged matches %s: they logged %s", want, quotedList(lines))
+			c.mismatchf(fmt.Sprintf(".want.logs[%d]", i), "no line that a hook logged matches %s: they logged %s", want, quotedList(lines))
 		}
 	}
 }

@@ -19,12 +19,12 @@ func (c *comparison) compareEvents() {
 	}
 	for i, want := range c.want.Events {
 		if c.ctx.Err() == nil && want.among(emitted) < 0 {
-			c.mismatch(fmt.Sprintf(".want.events[%d]", i), "there is no such event: there are %s", quotedList(seen))
+			c.mismatchf(fmt.Sprintf(".want.events[%d]", i), "there is no such event: there are %s", quotedList(seen))
 		}
 	}
 	for i, unwanted := range c.want.AbsentEvents {
 		if at := unwanted.among(emitted); c.ctx.Err() == nil && at >= 0 {
-			c.mismatch(fmt.Sprintf(".want.absentEvents[%d]", i), "there is the event %q, want no such event", seen[at])
+			c.mismatchf(fmt.Sprintf(".want.absentEvents[%d]", i), "there is the event %q, want no such event", seen[at])
 		}
 	}
 }

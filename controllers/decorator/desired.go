@@ -51,13 +51,13 @@ func entries(response *variant.Response, field string) map[string]*string {
 		value, ok := given[key].(string)
 		switch {
 		case ok && field == "annotations" && variant.Approves(key):
-			response.Fail("%s[%q]: %s", field, key, variant.NoApproval)
+			response.Failf("%s[%q]: %s", field, key, variant.NoApproval)
 		case ok:
 			read[key] = &value
 		case given[key] == nil:
 			read[key] = nil
 		default:
-			response.Fail("%s[%q]: must be a string, or null to remove it: put numbers and booleans in quotes", field, key)
+			response.Failf("%s[%q]: must be a string, or null to remove it: put numbers and booleans in quotes", field, key)
 		}
 	}
 	return read

@@ -45,17 +45,17 @@ func (s *Set) putConfigMap(o loaded) {
 	c := &configMap{object: o.Object, data: map[string]string{}, files: o.files}
 	data, ok := o.Object.Object["data"].(map[string]any)
 	if !ok && o.Object.Object["data"] != nil {
-		s.fail(o.Object, "data", "ConfigMap %s: data must be an object whose values are strings", name)
+		s.failf(o.Object, "data", "ConfigMap %s: data must be an object whose values are strings", name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		field := fmt.Sprintf("data[%s]", key)
 		text, ok := data[key].(string)
 		if !ok {
-			s.fail(o.Object, field, "ConfigMap %s: data.%s must be a string: put it into quotes", name, key)
+			s.failf(o.Object, field, "ConfigMap %s: data.%s must be a string: put it into quotes", name, key)
 			continue
 		}
 		for _, problem := range validation.IsConfigMapKey(key) {
-			s.fail(o.Object, field, "ConfigMap %s: data: %q is no key: %s", name, key, problem)
+			s.failf(o.Object, field, "ConfigMap %s: data: %q is no key: %s", name, key, problem)
 		}
 		c.data[key] = text
 	}
@@ -70,7 +70,7 @@ func (s *Set) readBinary(o *document.Object, c *configMap) {
 		encoded, _ := binary[key].(string)
 		decoded, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			s.fail(o, fmt.Sprintf("binaryData[%s]", key), "ConfigMap %s: binaryData.%s is no base64: %v", o.GetName(), key, err)
+			s.failf(o, fmt.Sprintf("binaryData[%s]", key), "ConfigMap %s: binaryData.%s is no base64: %v", o.GetName(), key, err)
 			continue
 		}
 		c.data[key] = string(decoded)

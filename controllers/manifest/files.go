@@ -196,6 +196,6 @@ func isNoManifest(name string) bool {
 		strings.HasPrefix(name, "tsconfig") && strings.HasSuffix(name, ".json")
 }
 
-func (r *reader) fail(at engines.Location, format string, args ...any) {
+func (r *reader) failf(at engines.Location, format string, args ...any) {
 	r.problems = append(r.problems, &document.Error{Location: at, Message: fmt.Sprintf(format, args...)})
 }

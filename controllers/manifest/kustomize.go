@@ -81,7 +81,7 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 		return nil
 	case errors.As(err, &failed) && failed.Remote:
 		found := files.remoteEntry(failed)
-		r.fail(found.at, "%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -",
+		r.failf(found.at, "%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -",
 			found.value)
 		return nil
 	}
@@ -95,7 +95,7 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 	if absent := absentFile.FindStringSubmatch(message); absent != nil {
 		message = fmt.Sprintf("there is no file %s: create it, or correct its name", strings.TrimPrefix(absent[1], "./"))
 	}
-	r.fail(at, "kustomize can't build it: %s%s", builtinConfig.ReplaceAllString(message, ""), kustomizeAdvice(message))
+	r.failf(at, "kustomize can't build it: %s%s", builtinConfig.ReplaceAllString(message, ""), kustomizeAdvice(message))
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (r *reader) built(files *kustomizeFiles, text []byte) (loaded, error) {
 	objects, problems := document.Read(files.rootName(), text)
 	if len(problems) > 0 || len(objects) != 1 {
 		for _, p := range problems {
-			r.fail(engines.Location{File: files.rootName()}, "what kustomize builds of it: %s", p.Message)
+			r.failf(engines.Location{File: files.rootName()}, "what kustomize builds of it: %s", p.Message)
 		}
 		return loaded{}, nil
 	}

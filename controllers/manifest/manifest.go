@@ -150,7 +150,7 @@ func (s *Set) sort(all []loaded) {
 			first[key] = o.Object
 			s.put(o)
 		case !cmp.Equal(earlier.Object, o.Object.Object):
-			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out",
+			s.failf(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out",
 				Name(o.Object), earlier.Location)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Set) put(o loaded) {
 		s.Files = append(s.Files, o.Object)
 		return
 	case o.GetName() == "" && o.GetGenerateName() == "":
-		s.fail(o.Object, "metadata", "%s: metadata.name is missing", kind)
+		s.failf(o.Object, "metadata", "%s: metadata.name is missing", kind)
 		return
 	}
 	switch {
@@ -206,7 +206,7 @@ func Name(o *document.Object) string {
 	return o.GetKind() + " " + name
 }
 
-func (s *Set) fail(o *document.Object, field, format string, args ...any) {
+func (s *Set) failf(o *document.Object, field, format string, args ...any) {
 	s.Problems = append(s.Problems, &document.Error{
 		Location: o.Place(field), Message: fmt.Sprintf(format, args...), Object: o.Location,
 	})

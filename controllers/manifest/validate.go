@@ -102,13 +102,13 @@ func (s *Set) validateObject(o *document.Object, resource memcluster.Resource) {
 // report records what an API server drops of an object, which kubectl refuses too, and what it finds invalid.
 func (s *Set) report(o *document.Object, dropped []string, invalid field.ErrorList) {
 	for _, path := range dropped {
-		s.fail(o, path, "%s: unknown field %s", Name(o), path)
+		s.failf(o, path, "%s: unknown field %s", Name(o), path)
 	}
 	for _, e := range invalid {
 		if e.Field == "<nil>" && len(invalid) > 1 {
 			continue // Rules that were not checked because of the other errors.
 		}
-		s.fail(o, e.Field, "%s: %s", Name(o), e.Error())
+		s.failf(o, e.Field, "%s: %s", Name(o), e.Error())
 	}
 }
 
@@ -134,5 +134,5 @@ func (s *Set) failAt(o *document.Object, err error) {
 	if name := Name(o); !strings.Contains(message, name) {
 		message = fmt.Sprintf("%s: %s", name, message)
 	}
-	s.fail(o, path, "%s", message)
+	s.failf(o, path, "%s", message)
 }

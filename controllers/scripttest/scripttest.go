@@ -85,11 +85,11 @@ type run struct {
 	late    bool
 }
 
-func (r *run) fail(at engines.Location, format string, args ...any) {
+func (r *run) failf(at engines.Location, format string, args ...any) {
 	r.report.Failures = append(r.report.Failures, scripts.TestFailure{Location: at, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *run) skip(name, format string, args ...any) {
+func (r *run) skipf(name, format string, args ...any) {
 	r.report.Skipped = append(r.report.Skipped, name+": "+fmt.Sprintf(format, args...))
 }
 
@@ -101,11 +101,11 @@ func (r *run) file(ctx context.Context, file string) error {
 	}
 	parsed, problems := controllertest.ParseHosted(file, text)
 	if parsed == nil && problems == nil {
-		r.skip(file, "it is no %s", controllertest.Kind)
+		r.skipf(file, "it is no %s", controllertest.Kind)
 		return nil
 	}
 	for _, problem := range problems[:min(len(problems), maxFailed)] {
-		r.fail(problem.Location, "%s", problem.Message)
+		r.failf(problem.Location, "%s", problem.Message)
 	}
 	if r.failed += len(problems); parsed == nil {
 		return nil
@@ -128,7 +128,7 @@ func (r *run) file(ctx context.Context, file string) error {
 // runCase runs a case, and adds its result to the report.
 func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, c *controllertest.Case, subject *controllertest.Subject) {
 	if missing := r.missingFiles(test, c); len(missing) > 0 {
-		r.skip(fmt.Sprintf("%s: case %q", test.File, c.Name), "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
+		r.skipf(fmt.Sprintf("%s: case %q", test.File, c.Name), "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
 		return
 	}
 	result := controllertest.RunCase(ctx, r.Webhooks, test, c, subject)
@@ -143,7 +143,7 @@ func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, 
 // end notes that the time of all tests is over.
 func (r *run) end(ctx context.Context, at engines.Location, name string) {
 	r.late = true
-	r.fail(at, "%s%v, which all tests have together", name, context.Cause(ctx))
+	r.failf(at, "%s%v, which all tests have together", name, context.Cause(ctx))
 }
 
 // isOver reports whether no more tests are run.
@@ -153,7 +153,7 @@ func (r *run) isOver() bool { return r.late || r.failed >= maxFailed }
 func (r *run) functions(ctx context.Context, file, text string) error {
 	if problem := controllertest.CheckHostedSize(file, text); problem != nil {
 		r.failed++
-		r.fail(problem.Location, "%s", problem.Message)
+		r.failf(problem.Location, "%s", problem.Message)
 		return nil
 	}
 	results, err := functiontest.RunFiles(ctx, r.Scripts, r.text.Files, file, functiontest.Options{
@@ -180,7 +180,7 @@ func (r *run) add(name string, result controllertest.Result) {
 	case controllertest.Passed:
 		r.report.Passed++
 	case controllertest.Skipped:
-		r.skip(result.File+": "+name, "%s", result.Reason)
+		r.skipf(result.File+": "+name, "%s", result.Reason)
 	default:
 		r.failed++
 		r.addFailures(name, result)
@@ -200,9 +200,9 @@ func (r *run) addFailures(name string, result controllertest.Result) {
 		if place := failure.Script.String(); place != "" && !strings.Contains(message, place) {
 			message += " (" + place + ")"
 		}
-		r.fail(at, "%s: %s", name, message)
+		r.failf(at, "%s: %s", name, message)
 	}
 	if len(result.Failures) == 0 {
-		r.fail(result.Location, "%s: %s", name, result.Outcome)
+		r.failf(result.Location, "%s: %s", name, result.Outcome)
 	}
 }

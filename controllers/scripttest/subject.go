@@ -139,7 +139,7 @@ func (r *run) read(ctx context.Context, resource discovery.Resource) ([]memclust
 	found, err := validation.Read(&list.Items[at])
 	if err != nil {
 		// An earlier API server has taken what this library refuses.
-		r.skip("schemas", "objects of %s are not validated: %v", name, err)
+		r.skipf("schemas", "objects of %s are not validated: %v", name, err)
 		return []memcluster.Resource{plain}, nil
 	}
 	return found, nil

@@ -29,19 +29,19 @@ func (r *Response) Events() (events []Event, more int) {
 	}
 	items, ok := r.fields[EventsField].([]any)
 	if !ok && r.fields[EventsField] != nil {
-		r.Fail("%s: must be a list of objects, but is %s", EventsField, jsonvalue.KindOf(r.fields[EventsField]))
+		r.Failf("%s: must be a list of objects, but is %s", EventsField, jsonvalue.KindOf(r.fields[EventsField]))
 	}
 	for i, item := range items[:min(len(items), MaxEvents)] {
 		path := fmt.Sprintf("%s[%d]", EventsField, i)
 		fields, ok := item.(map[string]any)
 		if !ok {
-			r.Fail("%s: must be an object with reason and message, but is %s", path, jsonvalue.KindOf(item))
+			r.Failf("%s: must be an object with reason and message, but is %s", path, jsonvalue.KindOf(item))
 			return nil, 0
 		}
 		event := r.nested(path, fields, "type", "reason", "message")
 		reason := event.reason()
 		if isHostReason(reason) {
-			r.Fail("%s.reason: %s is what the host's own events say: choose another word, such as App%[2]s", path, reason)
+			r.Failf("%s.reason: %s is what the host's own events say: choose another word, such as App%[2]s", path, reason)
 		}
 		events = append(events, Event{event.eventType(), reason, event.message()})
 	}
@@ -55,7 +55,7 @@ func (o nestedObject) eventType() string {
 	case given == "":
 		return corev1.EventTypeNormal
 	case !slices.Contains([]string{corev1.EventTypeNormal, corev1.EventTypeWarning}, given):
-		o.Fail("%s.type: %q must be Normal or Warning", o.path, given)
+		o.Failf("%s.type: %q must be Normal or Warning", o.path, given)
 	}
 	return given
 }

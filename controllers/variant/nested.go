@@ -20,7 +20,7 @@ type nestedObject struct {
 func (r *Response) nested(path string, fields map[string]any, known ...string) nestedObject {
 	for _, field := range SortedKeys(fields) {
 		if r.rules.RefuseUnknown && !slices.Contains(known, field) {
-			r.Fail("%s.%s: is no field of %s, which has %s", path, field, path, list(known))
+			r.Failf("%s.%s: is no field of %s, which has %s", path, field, path, list(known))
 		}
 	}
 	return nestedObject{r, path, fields}
@@ -41,7 +41,7 @@ var reasonPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 func (o nestedObject) text(field string) string {
 	text, ok := o.fields[field].(string)
 	if !ok && o.fields[field] != nil {
-		o.Fail("%s.%s: must be a string, but is %s", o.path, field, jsonvalue.KindOf(o.fields[field]))
+		o.Failf("%s.%s: must be a string, but is %s", o.path, field, jsonvalue.KindOf(o.fields[field]))
 	}
 	return text
 }
@@ -51,11 +51,11 @@ func (o nestedObject) reason() string {
 	reason := o.text("reason")
 	switch {
 	case reason == "":
-		o.Fail("%s.reason: is required: one word in CamelCase, such as SecretMissing", o.path)
+		o.Failf("%s.reason: is required: one word in CamelCase, such as SecretMissing", o.path)
 	case !reasonPattern.MatchString(reason):
-		o.Fail("%s.reason: %q must be one word in CamelCase, such as SecretMissing", o.path, engines.Truncate(reason, maxReason))
+		o.Failf("%s.reason: %q must be one word in CamelCase, such as SecretMissing", o.path, engines.Truncate(reason, maxReason))
 	case len(reason) > maxReason:
-		o.Fail("%s.reason: has %d characters, and may have %d", o.path, len(reason), maxReason)
+		o.Failf("%s.reason: has %d characters, and may have %d", o.path, len(reason), maxReason)
 	}
 	return reason
 }
@@ -64,7 +64,7 @@ func (o nestedObject) reason() string {
 func (o nestedObject) message() string {
 	message := o.text("message")
 	if message == "" {
-		o.Fail("%s.message: is required: a sentence that says what is waited for or has happened", o.path)
+		o.Failf("%s.message: is required: a sentence that says what is waited for or has happened", o.path)
 	}
 	return printable.Line(message[:min(len(message), maxMessage)])
 }

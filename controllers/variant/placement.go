@@ -53,17 +53,17 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 	seen := map[apply.Key]int{}
 	for i, object := range listed {
 		if problem := checkController(object, parent); problem != "" {
-			response.Fail("%s[%d]%s", p.field, i, problem)
+			response.Failf("%s[%d]%s", p.field, i, problem)
 			return nil
 		}
 		object, problem := p.place(parent, object, finish)
 		if problem != "" {
-			response.Fail("%s[%d]: %s", p.field, i, problem)
+			response.Failf("%s[%d]: %s", p.field, i, problem)
 			return nil
 		}
 		key := apply.KeyOf(object)
 		if first, twice := seen[key]; twice {
-			response.Fail("%s[%d]: %s stands at %s[%d] already: each may be listed once", p.field, i, key, p.field, first)
+			response.Failf("%s[%d]: %s stands at %s[%d] already: each may be listed once", p.field, i, key, p.field, first)
 			return nil
 		}
 		seen[key] = i

@@ -85,11 +85,11 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 	}
 	fields, ok := answer.Body.(map[string]any)
 	if !ok && (answer.Body != nil || !rules.AllowAbsentList) {
-		r.Fail("the hook answered %s where an object with %s is needed", jsonvalue.KindOf(answer.Body), list(withoutOptional(rules.Fields)))
+		r.Failf("the hook answered %s where an object with %s is needed", jsonvalue.KindOf(answer.Body), list(withoutOptional(rules.Fields)))
 	}
 	r.fields = fields
 	if rules.Unwrap != "" && r.isWrapped() {
-		r.Fail("the hook answered {%s}, which holds the response in its body: %s", list(SortedKeys(fields)), rules.Unwrap)
+		r.Failf("the hook answered {%s}, which holds the response in its body: %s", list(SortedKeys(fields)), rules.Unwrap)
 	}
 	return r
 }
@@ -119,25 +119,25 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	value, present := r.fields[field]
 	if r.waits() {
 		if value != nil {
-			r.Fail("%s: stands beside %s, which leaves all of them as they are: leave one of the two out", field, WaitingField)
+			r.Failf("%s: stands beside %s, which leaves all of them as they are: leave one of the two out", field, WaitingField)
 		}
 		return nil
 	}
 	if value == nil && r.fields[WaitingField] != nil { // A null list deletes all objects, and comes from an empty field in Go.
-		r.Fail("%s: is required, as a webhook of version v1 has no %s: set version: v2: nothing was deleted for want of it", field, WaitingField)
+		r.Failf("%s: is required, as a webhook of version v1 has no %s: set version: v2: nothing was deleted for want of it", field, WaitingField)
 	}
 	if !present && !r.rules.AllowAbsentList {
-		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.unknownFieldHint())
+		r.Failf("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.unknownFieldHint())
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
-		r.Fail("%s: must be a list of objects, but is %s", field, jsonvalue.KindOf(value))
+		r.Failf("%s: must be a list of objects, but is %s", field, jsonvalue.KindOf(value))
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
 		object, problem := parseObject(item)
 		if problem != "" {
-			r.Fail("%s[%d]%s", field, i, problem)
+			r.Failf("%s[%d]%s", field, i, problem)
 			continue
 		}
 		objects = append(objects, object)
@@ -149,7 +149,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 func (r *Response) Map(field string) map[string]any {
 	value, ok := r.fields[field].(map[string]any)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be an object, but is %s", field, jsonvalue.KindOf(r.fields[field]))
+		r.Failf("%s: must be an object, but is %s", field, jsonvalue.KindOf(r.fields[field]))
 	}
 	return value
 }
@@ -158,13 +158,13 @@ func (r *Response) Map(field string) map[string]any {
 func (r *Response) Maps(field string) []map[string]any {
 	items, ok := r.fields[field].([]any)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be a list of objects, but is %s", field, jsonvalue.KindOf(r.fields[field]))
+		r.Failf("%s: must be a list of objects, but is %s", field, jsonvalue.KindOf(r.fields[field]))
 	}
 	objects := make([]map[string]any, 0, len(items))
 	for i, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
-			r.Fail("%s[%d]: must be an object, but is %s", field, i, jsonvalue.KindOf(item))
+			r.Failf("%s[%d]: must be an object, but is %s", field, i, jsonvalue.KindOf(item))
 		}
 		objects = append(objects, object)
 	}
@@ -179,7 +179,7 @@ func (r *Response) Seconds(field string) float64 {
 	}
 	seconds, problem := ResyncAfter(value)
 	if problem != "" {
-		r.Fail("%s: %s", field, problem)
+		r.Failf("%s: %s", field, problem)
 	}
 	return seconds
 }
@@ -194,13 +194,13 @@ func isNegative(value any) bool {
 func (r *Response) Bool(field string) bool {
 	value, ok := r.fields[field].(bool)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be true or false, but is %s", field, jsonvalue.KindOf(r.fields[field]))
+		r.Failf("%s: must be true or false, but is %s", field, jsonvalue.KindOf(r.fields[field]))
 	}
 	return value
 }
 
-// Fail records a problem, unless there is one.
-func (r *Response) Fail(format string, args ...any) {
+// Failf records a problem, unless there is one.
+func (r *Response) Failf(format string, args ...any) {
 	if r.err == nil {
 		r.err = HookError(r.hook, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(format, args...)})
 	}
@@ -209,7 +209,7 @@ func (r *Response) Fail(format string, args ...any) {
 func (r *Response) rejectUnknown(known []string) {
 	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(known, field) {
-			r.Fail("%s: is no field of this hook's response, which has %s", field, list(known))
+			r.Failf("%s: is no field of this hook's response, which has %s", field, list(known))
 		}
 	}
 }

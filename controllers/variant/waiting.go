@@ -28,7 +28,7 @@ func (r *Response) Waiting() *Wait {
 	}
 	fields := r.Map(WaitingField)
 	if r.Bool("finalized") {
-		r.Fail("finalized: is true beside %s: a hook that waits is not done: leave one of them out", WaitingField)
+		r.Failf("finalized: is true beside %s: a hook that waits is not done: leave one of them out", WaitingField)
 	}
 	nested := r.nested(WaitingField, fields, "reason", "message")
 	return &Wait{Reason: nested.reason(), Message: nested.message()}

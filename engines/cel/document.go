@@ -37,14 +37,14 @@ func (c *compilation) document(content string) node {
 	}
 	fields := d.structure(root, "variables", "response", "hooks")
 	if fields["response"] != nil && fields["hooks"] != nil {
-		d.addNodeError(fields["hooks"], "response and hooks exclude each other: put the response into hooks.%s", c.src.Hook)
+		d.addNodeErrorf(fields["hooks"], "response and hooks exclude each other: put the response into hooks.%s", c.src.Hook)
 		return nil
 	}
 	if fields["hooks"] != nil {
 		return d.severalHooks(fields["variables"], fields["hooks"])
 	}
 	if !c.isFunction(c.src.Hook) {
-		d.addNodeError(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks",
+		d.addNodeErrorf(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks",
 			c.src.Script.Function, c.src.Hook)
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c *compilation) document(content string) node {
 func (d *document) body(at *yaml.Node, fields map[string]*yaml.Node) node {
 	d.defineAll(fields["variables"])
 	if fields["response"] == nil {
-		d.addNodeError(at, "response is required: it is what the hook answers")
+		d.addNodeErrorf(at, "response is required: it is what the hook answers")
 		return nil
 	}
 	return d.skeleton(fields["response"])
@@ -75,7 +75,7 @@ func (d *document) severalHooks(shared, hooks *yaml.Node) node {
 	byName := d.structure(hooks)
 	hook := byName[name]
 	if hook == nil {
-		d.addNodeError(hooks, "no hook %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
+		d.addNodeErrorf(hooks, "no hook %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
 		return nil
 	}
 	return d.body(hook, d.structure(hook, "variables", "response"))

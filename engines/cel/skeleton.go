@@ -10,7 +10,7 @@ func (d *document) skeleton(y *yaml.Node) node {
 	d.depth++
 	defer func() { d.depth-- }()
 	if d.depth > maxSourceNesting {
-		d.addNodeError(y, "is nested more than %d deep", maxSourceNesting)
+		d.addNodeErrorf(y, "is nested more than %d deep", maxSourceNesting)
 		return nil
 	}
 	switch y.Kind {
@@ -31,7 +31,7 @@ func (d *document) alias(y *yaml.Node) node {
 		d.anchored[y.Alias] = nil
 		d.anchored[y.Alias] = d.skeleton(y.Alias)
 	} else if d.anchored[y.Alias] == nil && len(d.problems) == 0 {
-		d.addNodeError(y, "*%s stands within what it stands for", y.Value)
+		d.addNodeErrorf(y, "*%s stands within what it stands for", y.Value)
 	}
 	return d.anchored[y.Alias]
 }
@@ -43,7 +43,7 @@ func (d *document) mapping(y *yaml.Node) node {
 		key := d.key(y.Content[i])
 		if name, fixed := key.constantText(); fixed {
 			if seen[name] {
-				d.addNodeError(y.Content[i], "the field %q stands here twice", name)
+				d.addNodeErrorf(y.Content[i], "the field %q stands here twice", name)
 			}
 			seen[name] = true
 		}
@@ -93,10 +93,10 @@ func (d *document) key(y *yaml.Node) template {
 	y = resolveAlias(y)
 	switch {
 	case y.Kind != yaml.ScalarNode:
-		d.addNodeError(y, "the name of a field is a text")
+		d.addNodeErrorf(y, "the name of a field is a text")
 		return nil
 	case y.ShortTag() == "!!merge":
-		d.addNodeError(y, "merge keys are not supported: write a hole with merge(a, b)")
+		d.addNodeErrorf(y, "merge keys are not supported: write a hole with merge(a, b)")
 		return nil
 	default:
 		return d.joined(d.file.scalar(y))
@@ -106,6 +106,6 @@ func (d *document) key(y *yaml.Node) template {
 // checkTag refuses tags other than the one that the value has anyway.
 func (d *document) checkTag(y *yaml.Node, tag string) {
 	if found := y.ShortTag(); found != tag {
-		d.addNodeError(y, "the tag %s is not supported: leave it out", found)
+		d.addNodeErrorf(y, "the tag %s is not supported: leave it out", found)
 	}
 }

@@ -17,7 +17,7 @@ func (d *document) scalar(y *yaml.Node) node {
 	case "!!null", "!!bool", "!!int", "!!float":
 		return d.literal(y)
 	default:
-		d.addNodeError(y, "the tag %s is not supported: leave it out", tag)
+		d.addNodeErrorf(y, "the tag %s is not supported: leave it out", tag)
 		return nil
 	}
 }
@@ -27,7 +27,7 @@ func (d *document) scalar(y *yaml.Node) node {
 func (d *document) literal(y *yaml.Node) node {
 	var v any
 	if err := y.Decode(&v); err != nil {
-		d.addNodeError(y, "%v", err)
+		d.addNodeErrorf(y, "%v", err)
 		return nil
 	}
 	switch n := v.(type) {
@@ -37,7 +37,7 @@ func (d *document) literal(y *yaml.Node) node {
 		v = float64(n)
 	case float64:
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			d.addNodeError(y, "%s is no number in JSON: quote it, if it is a text", y.Value)
+			d.addNodeErrorf(y, "%s is no number in JSON: quote it, if it is a text", y.Value)
 		}
 	}
 	return &constant{value: v}

@@ -16,7 +16,7 @@ func (d *document) defineAll(y *yaml.Node) {
 	}
 	y = resolveAlias(y)
 	if y.Kind != yaml.SequenceNode {
-		d.addNodeError(y, "variables must be a list of {name, expression}")
+		d.addNodeErrorf(y, "variables must be a list of {name, expression}")
 		return
 	}
 	for _, item := range y.Content {
@@ -30,12 +30,12 @@ func (d *document) defineAll(y *yaml.Node) {
 func (d *document) required(item *yaml.Node, fields map[string]*yaml.Node, name string) *yaml.Node {
 	y := fields[name]
 	if y == nil {
-		d.addNodeError(item, "%s is required", name)
+		d.addNodeErrorf(item, "%s is required", name)
 		return nil
 	}
 	y = resolveAlias(y)
 	if y.Kind != yaml.ScalarNode {
-		d.addNodeError(y, "%s must be a text", name)
+		d.addNodeErrorf(y, "%s must be a text", name)
 		return nil
 	}
 	return y
@@ -43,12 +43,12 @@ func (d *document) required(item *yaml.Node, fields map[string]*yaml.Node, name 
 
 func (d *document) define(name, code *yaml.Node) {
 	if !variableName.MatchString(name.Value) {
-		d.addNodeError(name, "a variable's name is made of letters, digits and _: %q is not", name.Value)
+		d.addNodeErrorf(name, "a variable's name is made of letters, digits and _: %q is not", name.Value)
 		return
 	}
 	for _, v := range d.variables {
 		if v.name == name.Value {
-			d.addNodeError(name, "the variable %q is defined twice", name.Value)
+			d.addNodeErrorf(name, "the variable %q is defined twice", name.Value)
 			return
 		}
 	}
@@ -59,7 +59,7 @@ func (d *document) define(name, code *yaml.Node) {
 	v := &variable{name: name.Value, code: compiled}
 	env, err := d.env.Extend(v.declaration())
 	if err != nil {
-		d.addNodeError(name, "%v", err)
+		d.addNodeErrorf(name, "%v", err)
 		return
 	}
 	d.env, d.variables = env, append(d.variables, v)

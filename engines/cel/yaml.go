@@ -29,7 +29,7 @@ func (d *document) parse(content string) *yaml.Node {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		d.addNodeError(&second, "a second YAML document starts here: a script is one")
+		d.addNodeErrorf(&second, "a second YAML document starts here: a script is one")
 		return nil
 	case !errors.Is(err, io.EOF):
 		d.addError(d.yamlError(err))
@@ -69,16 +69,16 @@ func (d *document) structure(y *yaml.Node, known ...string) map[string]*yaml.Nod
 	fields := map[string]*yaml.Node{}
 	y = resolveAlias(y)
 	if y.Kind != yaml.MappingNode {
-		d.addNodeError(y, "must be a mapping")
+		d.addNodeErrorf(y, "must be a mapping")
 		return fields
 	}
 	for i := 0; i < len(y.Content); i += 2 {
 		key := y.Content[i]
 		switch {
 		case len(known) > 0 && !slices.Contains(known, key.Value):
-			d.addNodeError(key, "unknown field %q: known are %s", key.Value, strings.Join(known, ", "))
+			d.addNodeErrorf(key, "unknown field %q: known are %s", key.Value, strings.Join(known, ", "))
 		case fields[key.Value] != nil:
-			d.addNodeError(key, "the field %q stands here twice", key.Value)
+			d.addNodeErrorf(key, "the field %q stands here twice", key.Value)
 		default:
 			fields[key.Value] = y.Content[i+1]
 		}
@@ -94,6 +94,6 @@ func resolveAlias(y *yaml.Node) *yaml.Node {
 	return y
 }
 
-func (d *document) addNodeError(y *yaml.Node, format string, args ...any) {
+func (d *document) addNodeErrorf(y *yaml.Node, format string, args ...any) {
 	d.addError(engines.Location{File: d.file.path, Line: y.Line, Column: y.Column}, fmt.Sprintf(format, args...))
 }

@@ -164,7 +164,7 @@ func (d *demo) cleanUp(ctx context.Context) error {
 			return fmt.Errorf("what the demo created may still be there: %w", err)
 		}
 	}
-	d.Out.OK("what the demo created is gone (%s)", steps.Duration(time.Since(start)))
+	d.Out.OKf("what the demo created is gone (%s)", steps.Duration(time.Since(start)))
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (d *demo) rollBackScript(ctx context.Context) error {
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.Out.OK("the canary was without its Pod for %s; the other five Pods never noticed", steps.Duration(downtime(d.Watch.Since(mark), canaryPod, old)))
+	d.Out.OKf("the canary was without its Pod for %s; the other five Pods never noticed", steps.Duration(downtime(d.Watch.Since(mark), canaryPod, old)))
 	_, _, err = d.changeScript(ctx, refused, d.script, "one revision serves both CatSets", rolloutComplete)
 	return err
 }

@@ -46,7 +46,7 @@ func (d *demo) useExternalCluster(ctx context.Context) error {
 	if err := d.Out.WithProgress("looking what is there", func() error { return d.refuseIfInUse(ctx) }); err != nil {
 		return err
 	}
-	d.Out.OK("nothing is in the way at %s", d.Cluster.Config.Host)
+	d.Out.OKf("nothing is in the way at %s", d.Cluster.Config.Host)
 	return nil
 }
 
@@ -165,6 +165,6 @@ func (d *demo) createController(ctx context.Context) error {
 	if err := d.Await(ctx, "the controller is Ready, its script loaded", definitionReady); err != nil {
 		return err
 	}
-	d.Out.OK("the controller runs")
+	d.Out.OKf("the controller runs")
 	return d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName)
 }

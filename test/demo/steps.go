@@ -27,11 +27,11 @@ func (d *demo) threePods(ctx context.Context) error {
 	if err := d.Await(ctx, "three Pods are Ready, each with its claim", allReady(3)); err != nil {
 		return err
 	}
-	d.Out.OK("three Pods are Ready, each with a claim of its own, %s after the CatSet was there", steps.Duration(settlingTime(d.Watch.All(), 3)))
+	d.Out.OKf("three Pods are Ready, each with a claim of its own, %s after the CatSet was there", steps.Duration(settlingTime(d.Watch.All(), 3)))
 	if !inOrder(d.Watch.All(), podNames(3)) {
 		return errors.New("expected every Pod to be created after the one before was Ready; last seen: another order")
 	}
-	d.Out.OK("each was created when the one before was Ready")
+	d.Out.OKf("each was created when the one before was Ready")
 	return d.getAll(ctx)
 }
 
@@ -43,11 +43,11 @@ func (d *demo) scale(ctx context.Context) error {
 	if err := d.Await(ctx, "five Pods are Ready, each with its claim", allReady(5)); err != nil {
 		return err
 	}
-	d.Out.OK("five Pods are Ready, %s after the CatSet said so", steps.Duration(settlingTime(d.Watch.All(), 5)))
+	d.Out.OKf("five Pods are Ready, %s after the CatSet said so", steps.Duration(settlingTime(d.Watch.All(), 5)))
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.Out.OK("the first three were not touched")
+	d.Out.OKf("the first three were not touched")
 	return d.getAll(ctx)
 }
 
@@ -59,14 +59,14 @@ func (d *demo) deletePod(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.Out.OK("%s is back and Ready, %s after it was gone", name, steps.Duration(gap))
+	d.Out.OKf("%s is back and Ready, %s after it was gone", name, steps.Duration(gap))
 	if now := uid(d.Watch.All(), claims, "www-"+name); now != claim {
 		return fmt.Errorf("expected the claim www-%s to be the one it was, %s; last seen: %s", name, claim, now)
 	}
 	if err := d.untouched(others); err != nil {
 		return err
 	}
-	d.Out.OK("its claim is the same one, and the other four Pods were not touched")
+	d.Out.OKf("its claim is the same one, and the other four Pods were not touched")
 	return d.Kubectl().Run(ctx, "get", "pods", "-n", demoNamespace)
 }
 
@@ -112,7 +112,7 @@ func (d *demo) editScript(ctx context.Context) error {
 	if err := d.untouched(others); err != nil {
 		return err
 	}
-	d.Out.OK("the other four Pods come out the same, and were not touched")
+	d.Out.OKf("the other four Pods come out the same, and were not touched")
 	return d.Kubectl().Run(ctx, "get", "pods", "-n", demoNamespace, "-L", "role")
 }
 
@@ -140,7 +140,7 @@ func (d *demo) breakScript(ctx context.Context) error {
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.Out.OK("all five Pods are untouched: same UIDs, same resourceVersions")
+	d.Out.OKf("all five Pods are untouched: same UIDs, same resourceVersions")
 	return d.deleteLeader(ctx, position)
 }
 
@@ -158,7 +158,7 @@ func (d *demo) deleteLeader(ctx context.Context, position *regexp.Regexp) error 
 	if err := d.untouched(others); err != nil {
 		return err
 	}
-	d.Out.OK("the last good revision still works: the leader is back, as leader, %s after it was gone", steps.Duration(gap))
+	d.Out.OKf("the last good revision still works: the leader is back, as leader, %s after it was gone", steps.Duration(gap))
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (d *demo) repairScript(ctx context.Context) error {
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.Out.OK("no Pod was touched: the script is the one that served all the time")
+	d.Out.OKf("no Pod was touched: the script is the one that served all the time")
 	return d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName)
 }
 
@@ -202,7 +202,7 @@ func (d *demo) holdScript(ctx context.Context) error {
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.Out.OK("all five Pods are untouched")
+	d.Out.OKf("all five Pods are untouched")
 	if _, _, err := d.changeScript(ctx, harmful, d.script, "no edit is held any more", noEditHeld); err != nil {
 		return err
 	}

@@ -135,6 +135,6 @@ func definitionAt(log observations, match func(*unstructured.Unstructured) bool)
 // timings prints the times from the change of the ConfigMap.
 func (d *demo) timings(timings []timing) {
 	for _, t := range timings {
-		d.Out.OK("%s after the ConfigMap changed: %s", steps.Duration(t.took), t.what)
+		d.Out.OKf("%s after the ConfigMap changed: %s", steps.Duration(t.took), t.what)
 	}
 }

@@ -92,7 +92,7 @@ func coldProgram(out *steps.Report, o *options, subjects []subject) steps.Progra
 					if all.log = c.log; err != nil {
 						return err
 					}
-					out.OK("%s", m.text(o.cold.definitions))
+					out.OKf("%s", m.text(o.cold.definitions))
 					return all.add(at, m)
 				},
 			})

@@ -151,7 +151,7 @@ func (r *coldResults) print(out *steps.Report) error {
 	}
 	out.Answer(text.String())
 	if r.output != "" {
-		out.OK("written to %s", r.output)
+		out.OKf("written to %s", r.output)
 	}
 	return nil
 }

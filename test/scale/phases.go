@@ -72,7 +72,7 @@ func measure(ctx context.Context, out *steps.Report, o *options, s subject, run 
 			return fmt.Errorf("%s: %w", phase, err)
 		}
 		m.Phase = phase
-		out.OK("%s: %s", phase, m)
+		out.OKf("%s: %s", phase, m)
 		if err := all.add(s, run, m); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (r *results) print(out *steps.Report) error {
 	}
 	out.Answer(text.String())
 	if r.output != "" {
-		out.OK("written to %s", r.output)
+		out.OKf("written to %s", r.output)
 	}
 	return nil
 }

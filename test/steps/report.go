@@ -47,17 +47,17 @@ func (r *Report) writePicture(p Picture) error {
 	if err := os.WriteFile(p.File, svg.Bytes(), 0o644); err != nil {
 		return err
 	}
-	r.line("\nWrote %s", p.File)
+	r.linef("\nWrote %s", p.File)
 	return nil
 }
 
-// print prints. It ignores errors, as SIGPIPE ends the demo.
-func (r *Report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format, args...) }
+// printf prints. It ignores errors, as SIGPIPE ends the demo.
+func (r *Report) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format, args...) }
 
-func (r *Report) line(format string, args ...any) { r.print(format+"\n", args...) }
+func (r *Report) linef(format string, args ...any) { r.printf(format+"\n", args...) }
 
 // Title prints the first line.
-func (r *Report) Title(text string) { r.line("%s", r.style.bold(text)) }
+func (r *Report) Title(text string) { r.linef("%s", r.style.bold(text)) }
 
 func (r *Report) heading(number, of int, s Step) {
 	r.Section(fmt.Sprintf("[%d/%d] %s", number, of, s.Title), s.Why)
@@ -65,15 +65,15 @@ func (r *Report) heading(number, of int, s Step) {
 
 // Section prints a title of a part, and what it is for.
 func (r *Report) Section(title, why string) {
-	r.line("\n%s", r.style.bold(title))
+	r.linef("\n%s", r.style.bold(title))
 	r.Info(why)
 }
 
 // Info prints a remark.
-func (r *Report) Info(text string) { r.line("    %s", text) }
+func (r *Report) Info(text string) { r.linef("    %s", text) }
 
 // Command prints a command before it runs.
-func (r *Report) Command(line string) { r.line("  %s", r.style.command("$ "+line)) }
+func (r *Report) Command(line string) { r.linef("  %s", r.style.command("$ "+line)) }
 
 // Answer prints the output of a command.
 func (r *Report) Answer(text string) {
@@ -82,28 +82,28 @@ func (r *Report) Answer(text string) {
 		return
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		r.line("%s", strings.TrimRight("    "+line, " "))
+		r.linef("%s", strings.TrimRight("    "+line, " "))
 	}
 }
 
 // Removed prints a line of a diff that is no longer there.
-func (r *Report) Removed(text string) { r.line("%s", r.style.bad("    - "+text)) }
+func (r *Report) Removed(text string) { r.linef("%s", r.style.bad("    - "+text)) }
 
 // Added prints a line of a diff that is new.
-func (r *Report) Added(text string) { r.line("%s", r.style.good("    + "+text)) }
+func (r *Report) Added(text string) { r.linef("%s", r.style.good("    + "+text)) }
 
-// OK prints an expectation that was met.
-func (r *Report) OK(format string, args ...any) {
-	r.line("  %s  "+format, append([]any{r.style.good("ok")}, args...)...)
+// OKf prints an expectation that was met.
+func (r *Report) OKf(format string, args ...any) {
+	r.linef("  %s  "+format, append([]any{r.style.good("ok")}, args...)...)
 }
 
 // failure prints an error and the end of libretto's log.
 func (r *Report) failure(err error, log string) {
-	r.line("  %s  %v", r.style.bad("FAILED"), err)
+	r.linef("  %s  %v", r.style.bad("FAILED"), err)
 	if log == "" {
 		return
 	}
-	r.line("\nThe last lines of libretto's log:")
+	r.linef("\nThe last lines of libretto's log:")
 	r.Answer(tail(log, logTail))
 }
 
@@ -114,9 +114,9 @@ func tail(text string, n int) string {
 
 // interrupted prints the last line of a demo that got a signal.
 func (r *Report) interrupted(err error) {
-	r.line("\ninterrupted after %s", Duration(time.Since(r.begin)))
+	r.linef("\ninterrupted after %s", Duration(time.Since(r.begin)))
 	if err != nil {
-		r.line("  %v", err)
+		r.linef("  %v", err)
 	}
 }
 
@@ -167,10 +167,10 @@ func (r *Report) progress(what string, stop <-chan struct{}) {
 	for shown := false; ; shown = true {
 		select {
 		case <-ticker.C:
-			r.print(format, what, Duration(time.Since(begin)))
+			r.printf(format, what, Duration(time.Since(begin)))
 		case <-stop:
 			if shown {
-				r.print("%s", last)
+				r.printf("%s", last)
 			}
 			return
 		}
@@ -182,7 +182,7 @@ const titleWidth = 32
 
 // summary prints a table of the steps and the overall result.
 func (r *Report) summary(outcomes []outcome, p Program, ended error) {
-	r.line("\n%s", r.style.bold("Summary"))
+	r.linef("\n%s", r.style.bold("Summary"))
 	failed := ended != nil
 	for i, s := range p.Steps {
 		result, took := "not reached", ""
@@ -192,20 +192,20 @@ func (r *Report) summary(outcomes []outcome, p Program, ended error) {
 				result, failed = r.style.bad("FAILED"), true
 			}
 		}
-		r.line("  %2d  %-*s %8s  %s", i+1, titleWidth, s.Title, took, result)
+		r.linef("  %2d  %-*s %8s  %s", i+1, titleWidth, s.Title, took, result)
 	}
-	r.line("      %-*s %8s", titleWidth, "in all", Duration(time.Since(r.begin)))
+	r.linef("      %-*s %8s", titleWidth, "in all", Duration(time.Since(r.begin)))
 	if failed {
-		r.line("\nNot every step came true: see FAILED above.")
+		r.linef("\nNot every step came true: see FAILED above.")
 		return
 	}
-	r.line("\nEvery step came true. Read on:")
+	r.linef("\nEvery step came true. Read on:")
 	width := 0
 	for _, entry := range p.Reading {
 		width = max(width, len(entry[0]))
 	}
 	for _, entry := range p.Reading {
-		r.line("  %-*s  %s", width, entry[0], entry[1])
+		r.linef("  %-*s  %s", width, entry[0], entry[1])
 	}
 }
 

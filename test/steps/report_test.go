@@ -48,7 +48,7 @@ func TestColours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			NewReport(Environment{Stdout: &out, Terminal: c.colour, Colour: c.colour}).OK("it is %s", "so")
+			NewReport(Environment{Stdout: &out, Terminal: c.colour, Colour: c.colour}).OKf("it is %s", "so")
 			if d := cmp.Diff(c.want, out.String()); d != "" {
 				t.Error(d)
 			}

@@ -36,7 +36,7 @@ func (s *Session) StartControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Out.OK("ready at %s (%s)", s.Cluster.Config.Host, Duration(time.Since(begin)))
+	s.Out.OKf("ready at %s (%s)", s.Cluster.Config.Host, Duration(time.Since(begin)))
 	s.Out.Info("While this lasts you can look around: export KUBECONFIG=" + s.Cluster.Kubeconfig)
 	return s.MakeWorkDir(s.Cluster.Dir)
 }
@@ -64,7 +64,7 @@ func (s *Session) StartLibretto(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Out.OK("libretto is ready for definitions (%s)", Duration(time.Since(begin)))
+	s.Out.OKf("libretto is ready for definitions (%s)", Duration(time.Since(begin)))
 	return nil
 }
 

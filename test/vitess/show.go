@@ -42,7 +42,7 @@ func (s *show) installOperator(ctx context.Context) error {
 	if err := s.Await(ctx, "four controllers are Ready", definitionsReady(4)); err != nil {
 		return err
 	}
-	s.Out.OK("the controllers run")
+	s.Out.OKf("the controllers run")
 	return s.Kubectl().Run(ctx, "get", "compositecontrollers")
 }
 
@@ -54,7 +54,7 @@ func (s *show) grow(ctx context.Context) error {
 		return err
 	}
 	log := s.Watch.All()
-	s.Out.OK("%s, %s after the cluster was there", describe(log), steps.Duration(growingTime(log, clusterName)))
+	s.Out.OKf("%s, %s after the cluster was there", describe(log), steps.Duration(growingTime(log, clusterName)))
 	for _, order := range growth {
 		if err := s.check(log, order); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (s *show) checkTree(log steps.Observations) error {
 			return fmt.Errorf("expected %d %s; last seen: %d", want.count, want.resource.Resource, got)
 		}
 	}
-	s.Out.OK("the tree has the objects that it should have, and no others: %s", treeText())
+	s.Out.OKf("the tree has the objects that it should have, and no others: %s", treeText())
 	return nil
 }
 
@@ -96,19 +96,19 @@ func (s *show) changeImage(ctx context.Context) error {
 	}
 	since := s.Watch.Since(mark)
 	took := since[len(since)-1].At.Sub(since[0].At)
-	s.Out.OK("all %d tablets were made anew with %s, in %s", len(tablets(before)), newImage, steps.Duration(took))
+	s.Out.OKf("all %d tablets were made anew with %s, in %s", len(tablets(before)), newImage, steps.Duration(took))
 	order, err := rolledOneAtATime(before, since)
 	if err != nil {
 		return err
 	}
-	s.Out.OK("never was more than one tablet of the cluster not Ready; their order:")
+	s.Out.OKf("never was more than one tablet of the cluster not Ready; their order:")
 	for _, name := range order {
 		s.Out.Info("  " + name)
 	}
 	if err := claimsKept(before, s.Watch.All()); err != nil {
 		return err
 	}
-	s.Out.OK("each is on the claim that it had")
+	s.Out.OKf("each is on the claim that it had")
 	return s.Kubectl().Run(ctx, "get", "vitess", "-n", namespace)
 }
 
@@ -122,7 +122,7 @@ func (s *show) deleteCluster(ctx context.Context) error {
 		return err
 	}
 	since := s.Watch.Since(mark)
-	s.Out.OK("nothing is left of %s, after %s", describe(before), steps.Duration(since[len(since)-1].At.Sub(since[0].At)))
+	s.Out.OKf("nothing is left of %s, after %s", describe(before), steps.Duration(since[len(since)-1].At.Sub(since[0].At)))
 	for _, order := range decline {
 		if err := s.check(since, order); err != nil {
 			return err
@@ -136,6 +136,6 @@ func (s *show) check(log steps.Observations, o order) error {
 	if err := o.check(log); err != nil {
 		return err
 	}
-	s.Out.OK("%s", o.what)
+	s.Out.OKf("%s", o.what)
 	return nil
 }

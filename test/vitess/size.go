@@ -113,13 +113,13 @@ func (s *show) measure(ctx context.Context) error {
 	if err := s.Await(ctx, "all clusters are Ready", steps.All(checks...)); err != nil {
 		return err
 	}
-	s.Out.OK("all clusters are Ready after %s", steps.Duration(time.Since(begin)))
+	s.Out.OKf("all clusters are Ready after %s", steps.Duration(time.Since(begin)))
 	requests, err := s.settled(ctx, mark)
 	if err != nil {
 		return err
 	}
 	writes := requests.Writes()
-	s.Out.OK("the last write was %s after the first", steps.Duration(writes[len(writes)-1].Time.Sub(writes[0].Time)))
+	s.Out.OKf("the last write was %s after the first", steps.Duration(writes[len(writes)-1].Time.Sub(writes[0].Time)))
 	return s.tell(ctx, before, requests)
 }
 
@@ -163,17 +163,17 @@ func (s *show) tell(ctx context.Context, before cluster.Metrics, requests cluste
 	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
 		texts = append(texts, fmt.Sprintf("%d %s", verbs[verb], verb))
 	}
-	s.Out.OK("requests of libretto: %s", strings.Join(texts, ", "))
+	s.Out.OKf("requests of libretto: %s", strings.Join(texts, ", "))
 	s.tellWrites(requests)
 	least := s.size.leastWrites()
-	s.Out.OK("writes: %d, where %d are the least: %.2f for each of them", writes, least, float64(writes)/float64(least))
-	s.Out.OK("hook calls: %.0f, for %d parents", calls, s.size.parents())
+	s.Out.OKf("writes: %d, where %d are the least: %.2f for each of them", writes, least, float64(writes)/float64(least))
+	s.Out.OKf("hook calls: %.0f, for %d parents", calls, s.size.parents())
 	for _, level := range []string{"cluster", "cell", "keyspace", "shard"} {
 		of := map[string]string{"kind": "CompositeController", "definition": "vitess-" + level}
 		s.Out.Info(fmt.Sprintf("  %5.0f of %ss, %s each", after.Sum(hookDuration, of), level, steps.Duration(meanCall(after, "vitess-"+level))))
 	}
-	s.Out.OK("the host used %.1f s of CPU, and %d MiB of memory at most, without its workers", cpu, peak>>20)
-	s.Out.OK("for each tablet: %.1f writes, %.1f hook calls, %.0f ms of CPU", float64(writes)/tablets, calls/tablets, 1000*cpu/tablets)
+	s.Out.OKf("the host used %.1f s of CPU, and %d MiB of memory at most, without its workers", cpu, peak>>20)
+	s.Out.OKf("for each tablet: %.1f writes, %.1f hook calls, %.0f ms of CPU", float64(writes)/tablets, calls/tablets, 1000*cpu/tablets)
 	return nil
 }
 

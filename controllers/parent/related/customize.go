@@ -54,7 +54,7 @@ func (c *Customize) Rules(answer variant.Answer, parent *unstructured.Unstructur
 			problem = rules.add(&rule)
 		}
 		if problem != "" {
-			response.Fail("relatedResources[%d]: %s", i, problem)
+			response.Failf("relatedResources[%d]: %s", i, problem)
 			break
 		}
 	}

@@ -50,7 +50,7 @@ type schemaCheck struct {
 	crd *manifest.CRD
 }
 
-func (c *schemaCheck) report(at *field.Path, format string, args ...any) {
+func (c *schemaCheck) reportf(at *field.Path, format string, args ...any) {
 	c.add(Finding{
 		Severity: Error, Reason: reasonInvalid, Location: c.crd.Place(at.String()), Object: manifest.Name(c.crd.Object),
 		Message: at.String() + ": " + fmt.Sprintf(format, args...),
@@ -63,7 +63,7 @@ var schemaTypes = []string{"", "array", "boolean", "integer", "number", "object"
 // check checks a schema and those in it.
 func (c *schemaCheck) check(s *structural.Structural, at *field.Path, isRoot bool) {
 	if !slices.Contains(schemaTypes, s.Type) {
-		c.report(at.Child("type"), "there is no type %q: there are array, boolean, integer, number, object and string", s.Type)
+		c.reportf(at.Child("type"), "there is no type %q: there are array, boolean, integer, number, object and string", s.Type)
 		return
 	}
 	c.compileRules(s, at, isRoot)
@@ -89,14 +89,14 @@ func (c *schemaCheck) compileRules(s *structural.Structural, at *field.Path, isR
 	rules, err := cel.Compile(s, model.SchemaDeclType(s, isRoot), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
 	at = at.Child("x-kubernetes-validations")
 	if err != nil {
-		c.report(at, "%v", err)
+		c.reportf(at, "%v", err)
 	}
 	for i, rule := range rules {
 		if rule.Error != nil {
-			c.report(at.Index(i).Child("rule"), "%v", rule.Error.Detail)
+			c.reportf(at.Index(i).Child("rule"), "%v", rule.Error.Detail)
 		}
 		if rule.MessageExpressionError != nil {
-			c.report(at.Index(i).Child("messageExpression"), "%v", rule.MessageExpressionError.Detail)
+			c.reportf(at.Index(i).Child("messageExpression"), "%v", rule.MessageExpressionError.Detail)
 		}
 	}
 }

@@ -45,7 +45,7 @@ type definitionCheck struct {
 	tree    *tree
 }
 
-func (d *definitionCheck) report(severity Severity, reason, field, format string, args ...any) {
+func (d *definitionCheck) reportf(severity Severity, reason, field, format string, args ...any) {
 	d.add(Finding{Severity: severity, Reason: reason, Location: d.object.Place(field), Object: d.name, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -55,7 +55,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	if refusal != nil {
 		d.refuse()
 		if !d.hasProblem(d.object) {
-			d.report(Error, refusal.Reason, fieldOf(refusal.Err), "%v", refusal.Err)
+			d.reportf(Error, refusal.Reason, fieldOf(refusal.Err), "%v", refusal.Err)
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	}
 	if err != nil {
 		if !d.hasProblem(d.object) {
-			d.report(Error, reasonInvalid, fieldOf(err), "%v", err)
+			d.reportf(Error, reasonInvalid, fieldOf(err), "%v", err)
 		}
 		return nil
 	}
@@ -116,11 +116,11 @@ func fieldOf(err error) string {
 // checkPlan reports what is suspicious about an accepted definition.
 func (d *definitionCheck) checkPlan(plan *plan.Plan) {
 	for _, w := range plan.Warnings() {
-		d.report(Warning, w.Reason, d.fieldOfWarning(plan, w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
+		d.reportf(Warning, w.Reason, d.fieldOfWarning(plan, w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
 	}
 	for _, name := range []string{"preUpdateChild", "postUpdateChild"} {
 		if _, given, _ := unstructured.NestedMap(d.object.Object, "spec", "hooks", name); given {
-			d.report(Warning, reasonHookNotCalled, "spec.hooks."+name, "the hook %s is never called, here as in metacontroller: leave it out", name)
+			d.reportf(Warning, reasonHookNotCalled, "spec.hooks."+name, "the hook %s is never called, here as in metacontroller: leave it out", name)
 		}
 	}
 	d.checkSelector(plan)
@@ -134,13 +134,13 @@ func (d *definitionCheck) checkResources() {
 		case err != nil && d.hasProblem(d.object) && rule.Resource != strings.ToLower(rule.Resource):
 			// The schema says so too.
 		case err != nil:
-			d.report(Error, plan.ReasonResourceNotFound, rule.Field, "%s: %v", rule.Field, err)
+			d.reportf(Error, plan.ReasonResourceNotFound, rule.Field, "%s: %v", rule.Field, err)
 		case !known:
 			advice := "give it with -f"
 			if elsewhere := d.resources.Elsewhere(rule.APIVersion, rule.Resource); elsewhere != "" {
 				advice += ", or correct apiVersion: " + elsewhere
 			}
-			d.report(Note, reasonUnknownResource, rule.Field,
+			d.reportf(Note, reasonUnknownResource, rule.Field,
 				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, "+
 					"and it is taken to be namespaced, with a status: %s",
 				rule.Resource, rule.APIVersion, advice)
@@ -177,7 +177,7 @@ func (d *definitionCheck) checkSelector(plan *plan.Plan) {
 	}
 	parents := plan.Config.Parents[0].Resource
 	if prunesSelector(d.set, parents.Kind) {
-		d.report(Error, reasonNoSelector, "spec.parentResource",
+		d.reportf(Error, reasonNoSelector, "spec.parentResource",
 			"%s have no spec.selector in their CustomResourceDefinition, so that no parent can tell its children: set generateSelector: true, "+
 				"or add the field", parents.GroupResource())
 	}
@@ -195,7 +195,7 @@ func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *plan.Plan) er
 		}
 		endpoint := &engines.Endpoint{URL: hook.Hook.Webhook.Address()}
 		if _, err := engine.Compile(ctx, engines.Source{Hook: string(hook.Name), Endpoint: endpoint}); err != nil {
-			d.report(Error, reasonInvalid, fmt.Sprintf("spec.hooks.%s.webhook", hook.Name), "hook %s: %v", hook.Name, err)
+			d.reportf(Error, reasonInvalid, fmt.Sprintf("spec.hooks.%s.webhook", hook.Name), "hook %s: %v", hook.Name, err)
 		}
 	}
 	return nil

@@ -137,7 +137,7 @@ func (d *definitionCheck) checkTree(t *tree) {
 			continue
 		}
 		for _, unused := range unusedImports(file, t.files[file]) {
-			d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
+			d.warnf(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 		}
 	}
 	d.checkDirections(t)
@@ -156,7 +156,7 @@ func (d *definitionCheck) checkDirections(t *tree) {
 		text := t.files[file]
 		if at := strings.IndexAny(text, directionControls); at >= 0 {
 			r, _ := utf8.DecodeRuneInString(text[at:])
-			d.warn(t, engines.Location{File: file, Line: 1 + strings.Count(text[:at], "\n")}, reasonTextDirection,
+			d.warnf(t, engines.Location{File: file, Line: 1 + strings.Count(text[:at], "\n")}, reasonTextDirection,
 				"U+%04X turns the direction of the text after it, so that it is shown in another order than it is run in: "+
 					"leave it out, or write it as an escape", r)
 		}
@@ -193,8 +193,8 @@ func (d *definitionCheck) reportLibraries(t *tree) {
 	})
 }
 
-// warn reports a warning about a file of the tree.
-func (d *definitionCheck) warn(t *tree, at engines.Location, reason, format string, args ...any) {
+// warnf reports a warning about a file of the tree.
+func (d *definitionCheck) warnf(t *tree, at engines.Location, reason, format string, args ...any) {
 	d.add(Finding{Severity: Warning, Reason: reason, Object: d.name, Message: fmt.Sprintf(format, args...), Location: d.locate(t, at)})
 }
 
@@ -207,7 +207,7 @@ func (d *definitionCheck) locate(t *tree, at engines.Location) engines.Location 
 func (d *definitionCheck) checkParameters(t *tree) {
 	for name, hook := range t.spec.Hooks {
 		if hook.Parameters != nil && !t.names("parameters") {
-			d.report(Warning, reasonUnusedParameters, fmt.Sprintf("spec.hooks.%s.script.parameters", name),
+			d.reportf(Warning, reasonUnusedParameters, fmt.Sprintf("spec.hooks.%s.script.parameters", name),
 				"hook %s: it is given parameters, and no file that it reaches names request.parameters", name)
 		}
 	}
@@ -237,7 +237,7 @@ func (d *definitionCheck) checkSecrets(t *tree) {
 		}
 		if found := secretsRule.FindStringIndex(t.files[file]); found != nil {
 			line := 1 + strings.Count(t.files[file][:found[0]], "\n")
-			d.warn(t, engines.Location{File: file, Line: line}, reasonSecretsUndeclared,
+			d.warnf(t, engines.Location{File: file, Line: line}, reasonSecretsUndeclared,
 				"hook customize asks for Secrets, which a script is given only if spec.relatedResources lists them: "+
 					"add {apiVersion: v1, resource: secrets}")
 		}

@@ -57,13 +57,13 @@ const maxUnused = 10
 // reportUnused reports the files of a source that nothing reaches, which are sorted.
 func (d *definitionCheck) reportUnused(t *tree, origin scripts.Origin, files []string) {
 	if len(files) > maxUnused {
-		d.warn(t, engines.Location{File: files[0]}, reasonUnusedFile,
+		d.warnf(t, engines.Location{File: files[0]}, reasonUnusedFile,
 			"no hook and no test reaches %d files of %s, %s among them: leave them out, with items if the ConfigMap has other uses, or pack what the "+
 				"hooks reach with libretto bundle", len(files), origin, strings.Join(files[:3], ", "))
 		return
 	}
 	for _, file := range files {
-		d.warn(t, engines.Location{File: file}, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
+		d.warnf(t, engines.Location{File: file}, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
 			"leave it out, with items if the ConfigMap has other uses, or import it", file, origin)
 	}
 }

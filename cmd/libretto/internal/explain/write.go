@@ -32,23 +32,23 @@ func (s *Story) Text(out io.Writer, colour, all bool) error {
 	w := &text{Writer: bufio.NewWriter(out), colour: colour}
 	if s.AsWanted() && !all {
 		for i := range s.Definitions {
-			w.line("", "%s is as wanted by %s", s.Parent, s.Definitions[i].inShort())
+			w.linef("", "%s is as wanted by %s", s.Parent, s.Definitions[i].inShort())
 		}
 		return w.Flush()
 	}
-	w.line("", "%s", s.Parent)
+	w.linef("", "%s", s.Parent)
 	for i := range s.Definitions {
 		w.definition(&s.Definitions[i])
 	}
 	if len(s.Events) > 0 {
-		w.line("", "\nevents, the last one first:")
+		w.linef("", "\nevents, the last one first:")
 	}
 	for _, e := range s.Events {
 		times := ""
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
-		w.line("", "    %s %s %s: %s%s", e.Last, e.Type, e.Reason, e.Message, times)
+		w.linef("", "    %s %s %s: %s%s", e.Last, e.Type, e.Reason, e.Message, times)
 	}
 	return w.Flush()
 }
@@ -59,7 +59,7 @@ type text struct {
 	colour bool
 }
 
-func (w *text) line(colour, format string, args ...any) {
+func (w *text) linef(colour, format string, args ...any) {
 	line, indent := fmt.Sprintf(format, args...), ""
 	if strings.HasPrefix(line, "\n") {
 		line, indent = line[1:], "\n"
@@ -112,37 +112,37 @@ func (w *text) definition(d *Definition) {
 	if d.ScriptRevision != "" {
 		revision = ", scripts " + d.ScriptRevision + ": " + d.ScriptRevisionReason
 	}
-	w.line("", "\n%s%s", d.Name, revision)
+	w.linef("", "\n%s%s", d.Name, revision)
 	for _, c := range d.Conditions {
-		w.line(yellow, "  %s is %s: %s", c.Type, c.Status, strings.Trim(c.Reason+": "+c.Message, ": "))
+		w.linef(yellow, "  %s is %s: %s", c.Type, c.Status, strings.Trim(c.Reason+": "+c.Message, ": "))
 	}
 	if d.Error != "" {
-		w.line(red, "! it fails: %s", d.Error)
+		w.linef(red, "! it fails: %s", d.Error)
 	}
 	for _, c := range d.Changes {
 		w.change(c)
 	}
 	if d.Rollout != "" {
-		w.line(cyan, "= the rollout: %s", d.Rollout)
+		w.linef(cyan, "= the rollout: %s", d.Rollout)
 	}
 	for _, wait := range d.Waits {
-		w.line(cyan, "= a hook waits: %s", strings.Trim(wait.Reason+": "+wait.Message, ": "))
+		w.linef(cyan, "= a hook waits: %s", strings.Trim(wait.Reason+": "+wait.Message, ": "))
 	}
 	for _, child := range d.Children {
 		if child.NotReady != "" {
-			w.line("", "  %s is as wanted, and not ready: %s", child.Object, child.NotReady)
+			w.linef("", "  %s is as wanted, and not ready: %s", child.Object, child.NotReady)
 		} else {
-			w.line("", "  %s is as wanted", child.Object)
+			w.linef("", "  %s is as wanted", child.Object)
 		}
 	}
 	if d.Calls != nil {
-		w.line("", "hooks:")
+		w.linef("", "hooks:")
 	}
 	for _, call := range d.Calls {
 		w.call(call)
 	}
 	if d.Error == "" {
-		w.line("", "%s", d.next())
+		w.linef("", "%s", d.next())
 	}
 }
 
@@ -163,9 +163,9 @@ func (w *text) change(c Change) {
 	if strings.HasPrefix(c.Why, refused) {
 		sign = [2]string{"!", red}
 	}
-	w.line(sign[1], "%s %s %s%s", sign[0], c.Action, c.Object, why)
+	w.linef(sign[1], "%s %s %s%s", sign[0], c.Action, c.Object, why)
 	for _, field := range c.Fields {
-		w.line("", "      %s", field)
+		w.linef("", "      %s", field)
 	}
 }
 
@@ -177,9 +177,9 @@ func (w *text) call(c Call) {
 	if c.Error != "" {
 		answer = "failed: " + c.Error
 	}
-	w.line("", "    %s%s was given %s, and %s", c.Hook, subject, counted(c.Given), answer)
+	w.linef("", "    %s%s was given %s, and %s", c.Hook, subject, counted(c.Given), answer)
 	for _, line := range c.Logs {
-		w.line("", "      log: %s", line)
+		w.linef("", "      log: %s", line)
 	}
 	for _, part := range []struct {
 		name  string
@@ -188,13 +188,13 @@ func (w *text) call(c Call) {
 		if part.value == nil {
 			continue
 		}
-		w.line("", "      %s:", part.name)
+		w.linef("", "      %s:", part.name)
 		lines, err := yaml.Marshal(part.value)
 		if err != nil {
 			lines = []byte(err.Error())
 		}
 		for _, line := range slices.Collect(strings.SplitSeq(strings.TrimRight(string(lines), "\n"), "\n")) {
-			w.line("", "        %s", line)
+			w.linef("", "        %s", line)
 		}
 	}
 }

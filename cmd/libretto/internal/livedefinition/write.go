@@ -18,12 +18,12 @@ import (
 // Write writes a status for people.
 func (s *RolloutStatus) Write(out io.Writer) error {
 	w := &lines{out: out}
-	w.line("%s", s.Short())
+	w.linef("%s", s.Short())
 	for _, named := range []struct{ name, id string }{
 		{servingName(s.Updated), s.Revision}, {"updated", s.Updated}, {"held", s.Held}, {"failed", s.Failed}, {"pinned", s.Pinned},
 	} {
 		if named.id != "" && !(named.name == "serves" && s.Complete()) { // The first line has it.
-			w.line("  %-8s %s", named.name, shortID(named.id))
+			w.linef("  %-8s %s", named.name, shortID(named.id))
 		}
 	}
 	for i, line := range strings.Split(s.Message, "\n") {
@@ -32,11 +32,11 @@ func (s *RolloutStatus) Write(out io.Writer) error {
 			name = "why"
 		}
 		if line != "" {
-			w.line("  %-8s %s", name, line)
+			w.linef("  %-8s %s", name, line)
 		}
 	}
 	for _, next := range s.Next {
-		w.line("  %-8s %s", "next", next)
+		w.linef("  %-8s %s", "next", next)
 	}
 	return w.err
 }
@@ -55,7 +55,7 @@ type lines struct {
 	err error
 }
 
-func (w *lines) line(format string, args ...any) {
+func (w *lines) linef(format string, args ...any) {
 	if w.err == nil {
 		_, w.err = fmt.Fprintln(w.out, strings.TrimRight(printable.Line(fmt.Sprintf(format, args...)), " "))
 	}
@@ -66,13 +66,13 @@ func (c *Change) Write(out io.Writer, dryRun DryRun) error {
 	w := &lines{out: out}
 	switch dryRun {
 	case DryRunClient:
-		w.line("%s (dry run)", c.Done)
+		w.linef("%s (dry run)", c.Done)
 	case DryRunServer:
-		w.line("%s (server dry run)", c.Done)
+		w.linef("%s (server dry run)", c.Done)
 	default:
-		w.line("%s", c.Done)
+		w.linef("%s", c.Done)
 		for _, note := range c.Notes {
-			w.line("  %s", note)
+			w.linef("  %s", note)
 		}
 	}
 	return w.err
@@ -82,7 +82,7 @@ func (c *Change) Write(out io.Writer, dryRun DryRun) error {
 func (h *History) Write(out io.Writer, now time.Time) error {
 	w := &lines{out: out}
 	if len(h.Revisions) == 0 {
-		w.line("%s: no revision is archived", h.Definition)
+		w.linef("%s: no revision is archived", h.Definition)
 		return w.err
 	}
 	var text strings.Builder
@@ -106,7 +106,7 @@ func (h *History) Write(out io.Writer, now time.Time) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		w.line("%s", strings.TrimSuffix(line, "\n"))
+		w.linef("%s", strings.TrimSuffix(line, "\n"))
 	}
 	return w.err
 }
@@ -156,7 +156,7 @@ func (f *RevisionFiles) Write(out io.Writer, now time.Time) error {
 		states = ": " + strings.Join(f.States, ", ")
 	}
 	age := duration.HumanDuration(now.Sub(*f.Created))
-	w.line("%s: revision %d (%s), archived %s ago%s", f.Definition, f.Number, shortID(f.ID), age, states)
+	w.linef("%s: revision %d (%s), archived %s ago%s", f.Definition, f.Number, shortID(f.ID), age, states)
 	texts := f.texts()
 	for _, path := range slices.Sorted(maps.Keys(texts)) {
 		text := texts[path]
@@ -164,7 +164,7 @@ func (f *RevisionFiles) Write(out io.Writer, now time.Time) error {
 		if len(linesOf(text)) == 1 {
 			plural = ""
 		}
-		w.line("  %s: %d line%s, %d bytes", path, len(linesOf(text)), plural, len(text))
+		w.linef("  %s: %d line%s, %d bytes", path, len(linesOf(text)), plural, len(text))
 	}
 	return w.err
 }

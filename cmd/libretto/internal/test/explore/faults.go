@@ -55,8 +55,8 @@ type faults struct {
 	all []fault
 }
 
-// add adds a fault. Readiness is as in the step of the case, unless the fault is about it.
-func (f *faults) add(step controllertest.Step, format string, args ...any) {
+// addf adds a fault. Readiness is as in the step of the case, unless the fault is about it.
+func (f *faults) addf(step controllertest.Step, format string, args ...any) {
 	passes := faultPasses
 	step.Passes = &passes
 	step.Parent = f.base.Parent
@@ -76,11 +76,11 @@ func (f *faults) writes() {
 			reason = metav1.StatusReasonInternalError
 		}
 		refusal := controllertest.Refusal{Verb: string(w.Verb), Resource: f.checkpoint.Resource(w.Kind), Name: w.Name, Reason: reason}
-		f.add(controllertest.Step{Refuse: []controllertest.Refusal{refusal}}, "the API server refuses to %s %s: %s", w.Verb, name, reason)
+		f.addf(controllertest.Step{Refuse: []controllertest.Refusal{refusal}}, "the API server refuses to %s %s: %s", w.Verb, name, reason)
 		refusal.Reason, refusal.Stored = metav1.StatusReasonTimeout, true
-		f.add(controllertest.Step{Refuse: []controllertest.Refusal{refusal}}, "the response to %s %s is lost", w.Verb, name)
+		f.addf(controllertest.Step{Refuse: []controllertest.Refusal{refusal}}, "the response to %s %s is lost", w.Verb, name)
 		if i > 0 {
-			f.add(controllertest.Step{RestartAfterWrites: i}, "the host restarts before it can %s %s", w.Verb, name)
+			f.addf(controllertest.Step{RestartAfterWrites: i}, "the host restarts before it can %s %s", w.Verb, name)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (f *faults) parent(object *unstructured.Unstructured) {
 // loseStatus makes another client remove a status, as a restored backup does.
 func (f *faults) loseStatus(object *unstructured.Unstructured) {
 	name := nameOf(apply.KeyOf(object))
-	f.add(controllertest.Step{Patch: []controllertest.Patch{
+	f.addf(controllertest.Step{Patch: []controllertest.Patch{
 		{Object: controllertest.ObjectName(name), Merge: map[string]any{"status": nil}, Subresource: "status"},
 	}}, "the status of %s is lost", name)
 }
@@ -104,15 +104,15 @@ func (f *faults) loseStatus(object *unstructured.Unstructured) {
 func (f *faults) child(object *unstructured.Unstructured) {
 	name := nameOf(apply.KeyOf(object))
 	deletion := []controllertest.Deletion{{Object: controllertest.ObjectName(name)}}
-	f.add(controllertest.Step{Delete: deletion}, "another client deletes %s", name)
+	f.addf(controllertest.Step{Delete: deletion}, "another client deletes %s", name)
 	if resource := f.checkpoint.Resource(object.GroupVersionKind()); resource != "" {
-		f.add(controllertest.Step{Delete: deletion, Delay: []string{resource}}, "another client deletes %s, and the host sees it late", name)
+		f.addf(controllertest.Step{Delete: deletion, Delay: []string{resource}}, "another client deletes %s, and the host sees it late", name)
 	}
 	if status, _ := object.Object["status"].(map[string]any); len(status) > 0 {
 		f.loseStatus(object)
 		if readiness.Of(object).State == readiness.Ready {
 			names := []controllertest.ObjectName{controllertest.ObjectName(name)}
-			f.add(controllertest.Step{NotReady: names}, "%s is no longer ready for a while", name)
+			f.addf(controllertest.Step{NotReady: names}, "%s is no longer ready for a while", name)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (f *faults) delays() {
 	slices.Sort(resources)
 	for _, resource := range slices.Compact(resources) {
 		if resource != "" {
-			f.add(controllertest.Step{Delay: []string{resource}}, "the host sees changes of %s late", resource)
+			f.addf(controllertest.Step{Delay: []string{resource}}, "the host sees changes of %s late", resource)
 		}
 	}
 }
@@ -143,13 +143,13 @@ func (f *faults) readiness() {
 	for _, key := range f.acted {
 		names = append(names, controllertest.ObjectName(nameOf(key)))
 	}
-	f.add(controllertest.Step{Ready: &controllertest.Selection{}}, "%s becomes ready late", joined(names))
+	f.addf(controllertest.Step{Ready: &controllertest.Selection{}}, "%s becomes ready late", joined(names))
 	if len(names) == 1 {
 		return
 	}
 	for _, name := range names {
 		first := &controllertest.Selection{Names: []controllertest.ObjectName{name}}
-		f.add(controllertest.Step{Ready: first}, "%s becomes ready before the others", name)
+		f.addf(controllertest.Step{Ready: first}, "%s becomes ready before the others", name)
 	}
 }
 
