@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/controllers/variant"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // maxRevisionPrefix leaves room for a dash and a hash in a name of 253 characters.

@@ -4,6 +4,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
 	"github.com/libretto-k8s/libretto/engines"
 )
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja/ast"
+
 	"github.com/libretto-k8s/libretto/engines"
 )
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
 	"github.com/libretto-k8s/libretto/engines"
 )
 

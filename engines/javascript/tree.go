@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
+
 	"github.com/libretto-k8s/libretto/engines"
 )
 

@@ -304,7 +304,7 @@ func shapes() map[string]map[string]string {
 		"files-16MiB":       many(1600, func(int) string { return one }),
 		"tiny-files-10000":  many(10_000, func(n int) string { return fmt.Sprintf("{ n: %d }", n) }),
 		"chain-5000":        chain,
-		"not-imported":      map[string]string{"sync.jsonnet": "function(request) {}", "large": strings.Repeat("x", 15<<20)},
+		"not-imported":      {"sync.jsonnet": "function(request) {}", "large": strings.Repeat("x", 15<<20)},
 		"deep-brackets":     many(500, func(int) string { return strings.Repeat("[", 490) + strings.Repeat("]", 490) }),
 		"deep-operators":    many(500, func(int) string { return strings.Repeat("!", 19_000) + "true" }),
 		"deep-conditionals": many(200, func(int) string { return strings.Repeat("if true then ", 6_000) + "1" }),

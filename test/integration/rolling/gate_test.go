@@ -13,10 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/libretto-k8s/libretto/test/env"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // gate stands between libretto and the API server. Once it is armed it lets so many writes through, keeps back the

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
-
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 )
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
-
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"

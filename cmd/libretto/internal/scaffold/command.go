@@ -15,7 +15,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
-
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/types"
 )
 

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
-
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
