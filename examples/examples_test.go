@@ -75,7 +75,7 @@ func definitionsIn(t *testing.T, folder string) (kinds, hooks []string) {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || strings.HasSuffix(path, ".cel.yaml") || strings.Contains(path, "testdata") {
 			return err
 		}
-		for _, text := range strings.Split(read(t, path), "\n---\n") {
+		for text := range strings.SplitSeq(read(t, path), "\n---\n") {
 			var object struct {
 				Kind string
 				Spec struct{ Hooks map[string]any }

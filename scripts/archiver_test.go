@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -69,7 +68,7 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 					w.tree = next
 				}
 				if c.late {
-					refused.Store(ptr.To("composite-c-" + first.Short()))
+					refused.Store(new("composite-c-" + first.Short()))
 				}
 				allowed.Store(true)
 				<-time.After(2 * time.Minute)

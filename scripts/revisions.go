@@ -52,7 +52,7 @@ func (m *revisions) remember(r *Revision, retained []RevisionID) {
 	defer m.mu.Unlock()
 	m.known = append(slices.DeleteFunc(m.known, func(k *Revision) bool { return k.ID == r.ID }), r)
 	room := maxRemembered
-	for i := len(m.known) - 1; i >= 0; i-- {
+	for i := len(m.known) - 1; i >= 0; i-- { //nolint:modernize // It deletes from what it goes through.
 		if slices.ContainsFunc(retained, m.known[i].ID.IsKnownAs) {
 			continue
 		}

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"unicode/utf8"
 
@@ -87,10 +88,8 @@ func exponents(v any) bool {
 			}
 		}
 	case []any:
-		for _, item := range v {
-			if exponents(item) {
-				return true
-			}
+		if slices.ContainsFunc(v, exponents) {
+			return true
 		}
 	case float64:
 		return v >= 1e15 || v <= -1e15 || v < 1e-6 && v > -1e-6

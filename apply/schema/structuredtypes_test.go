@@ -31,13 +31,11 @@ func newParser(named map[string]*Node) *typed.Parser {
 // anything is the type of any value, with objects that hold values of another such type.
 func anything(objects schema.ElementRelationship, values string) schema.Atom {
 	return schema.Atom{
-		Scalar: scalar(schema.Untyped),
+		Scalar: new(schema.Untyped),
 		List:   &schema.List{ElementType: reference(untyped), ElementRelationship: schema.Atomic},
 		Map:    &schema.Map{ElementType: reference(values), ElementRelationship: objects},
 	}
 }
-
-func scalar(s schema.Scalar) *schema.Scalar { return &s }
 
 func reference(name string) schema.TypeRef { return schema.TypeRef{NamedType: &name} }
 
@@ -60,7 +58,7 @@ func (n *Node) ref() schema.TypeRef {
 func (n *Node) atom() schema.Atom {
 	switch {
 	case n.Form == Quantity:
-		return schema.Atom{Scalar: scalar(schema.Untyped)}
+		return schema.Atom{Scalar: new(schema.Untyped)}
 	case n.name == rawExtensionName:
 		return anything(schema.Atomic, untyped)
 	}
@@ -70,21 +68,21 @@ func (n *Node) atom() schema.Atom {
 	case List:
 		return schema.Atom{List: n.list()}
 	case Number:
-		return schema.Atom{Scalar: scalar(schema.Numeric)}
+		return schema.Atom{Scalar: new(schema.Numeric)}
 	case Boolean:
-		return schema.Atom{Scalar: scalar(schema.Boolean)}
+		return schema.Atom{Scalar: new(schema.Boolean)}
 	case String:
 		return schema.Atom{Scalar: n.text()}
 	default:
-		return schema.Atom{Scalar: scalar(schema.Untyped), List: n.list(), Map: n.object()}
+		return schema.Atom{Scalar: new(schema.Untyped), List: n.list(), Map: n.object()}
 	}
 }
 
 func (n *Node) text() *schema.Scalar {
 	if n.formatted {
-		return scalar(schema.Untyped)
+		return new(schema.Untyped)
 	}
-	return scalar(schema.String)
+	return new(schema.String)
 }
 
 func (n *Node) object() *schema.Map {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -28,7 +29,7 @@ func main() {
 func check(line []string) error {
 	switch {
 	case len(line) < 3 || line[1] != worker.Argument:
-		return fmt.Errorf("this is started by libretto, which runs scripts in it, and by nobody else")
+		return errors.New("this is started by libretto, which runs scripts in it, and by nobody else")
 	case line[2] != version:
 		return fmt.Errorf("this is version %s, and the libretto beside it is version %s: install both from one build", version, line[2])
 	default:

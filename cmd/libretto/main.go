@@ -41,7 +41,6 @@ func main() {
 	kustomize.Main()
 	worker.Main(standard.Scripts)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	context.AfterFunc(ctx, stop)   // A second signal kills the process.
 	klog.SetLogger(logr.Discard()) // Commands without a cluster print no lines of client-go; serve sets its own.
 	w := cli.Process{

@@ -107,7 +107,7 @@ func (c rolloutCase) env(t *testing.T, s scope, method string) *env {
 	for i, line := range c.revisions {
 		e.storeRevision(t, s, line, time.Duration(len(c.revisions)-i)*time.Minute)
 	}
-	for _, word := range strings.Fields(c.children) {
+	for word := range strings.FieldsSeq(c.children) {
 		e.addChild(t, s, word)
 	}
 	e.setImage("v2")
@@ -131,7 +131,7 @@ func (e *env) storeRevision(t *testing.T, s scope, line string, age time.Duratio
 		t.Fatal(err)
 	}
 	var held []childID
-	for _, name := range strings.Fields(ids) {
+	for name := range strings.FieldsSeq(ids) {
 		held = append(held, idOf(item(s, name), s.parent))
 	}
 	record, err := v.newRevisionObject(e.parent, h.updateRevision, held)

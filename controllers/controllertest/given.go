@@ -2,6 +2,7 @@ package controllertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,7 +39,7 @@ func (r *runner) objectsOf(given Given) ([]*unstructured.Unstructured, error) {
 	if given.File == "" {
 		object := &unstructured.Unstructured{Object: given.Object}
 		if object.GetKind() == "" || object.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("an object needs apiVersion and kind")
+			return nil, errors.New("an object needs apiVersion and kind")
 		}
 		return []*unstructured.Unstructured{object}, nil
 	}

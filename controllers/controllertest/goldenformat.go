@@ -142,9 +142,9 @@ func mergeLines(a, b []string) []string {
 	for i := range common {
 		common[i] = make([]uint16, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, lineA := range slices.Backward(a) {
+		for j, lineB := range slices.Backward(b) {
+			if lineA == lineB {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])

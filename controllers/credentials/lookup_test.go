@@ -6,8 +6,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-func ptr[T any](value T) *T { return &value }
-
 func TestFor(t *testing.T) {
 	some := v1alpha1.Credentials{BasicAuth: &v1alpha1.BasicAuth{}}
 	configs := func(hosts ...string) []v1alpha1.EndpointConfig {
@@ -39,8 +37,8 @@ func TestFor(t *testing.T) {
 		"https on port 80":  {"80 is not the default port of https", url("https://a.example.com:80/"), configs("a.example.com"), ""},
 		"other host":        {"no entry is for it", url("https://a.example.com/"), configs("example.com"), ""},
 		"IPv6":              {"brackets belong to the host", url("https://[::1]:443/"), configs("[::1]"), "spec.endpointConfigs[0]"},
-		"service":           {"matched by its DNS name and port", &v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "ns"}, Path: ptr("/sync")}, configs("hooks.ns"), "spec.endpointConfigs[0]"},
-		"https and service": {"its port is 80, which is not the default of https", &v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "ns", Protocol: ptr("https")}, Path: ptr("/")}, configs("hooks.ns", "hooks.ns:80"), "spec.endpointConfigs[1]"},
+		"service":           {"matched by its DNS name and port", &v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "ns"}, Path: new("/sync")}, configs("hooks.ns"), "spec.endpointConfigs[0]"},
+		"https and service": {"its port is 80, which is not the default of https", &v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "ns", Protocol: new("https")}, Path: new("/")}, configs("hooks.ns", "hooks.ns:80"), "spec.endpointConfigs[1]"},
 		"malformed":         {"an invalid URL has no host", url("https://a b/"), configs("a b"), ""},
 		"no address":        {"there is nothing to call", &v1alpha1.Webhook{}, configs(""), ""},
 		"empty entry":       {"the first matching entry has no credentials", url("https://a.example.com/"), []v1alpha1.EndpointConfig{{Host: "a.example.com"}, {Host: "a.example.com", Credentials: some}}, ""},

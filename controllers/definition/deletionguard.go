@@ -175,7 +175,7 @@ func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 	if state := rollout.StoredState(s.object); hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
 		return rollout.Exceeded{Revision: state.UpdatedRevision, Before: state.StableRevision, Message: hold.Message}
 	}
-	ofScripts := over.SpecHash == before.SpecHash && over.SpecHash == i.guard.spec && over.Revision != before.Revision
+	ofScripts := before.SpecHash == over.SpecHash && over.SpecHash == i.guard.spec && over.Revision != before.Revision
 	if hold.Message == "" || i.hooks.Tree == nil || !ofScripts {
 		return rollout.Exceeded{}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -24,7 +23,7 @@ func TestPendingEdit(t *testing.T) {
 	held := &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Progressing", Status: "False", Reason: "Held", Message: "m"}}}
 	inPhase := func(phase v1alpha1.ScriptRolloutPhase) rollout.Progress {
 		return rollout.Progress{Managed: true, Next: rollout.State{
-			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)), StartedAt: &metav1.Time{},
+			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: new(int32(1)), Steps: new(int32(2)), StartedAt: &metav1.Time{},
 		}}
 	}
 	for name, c := range map[string]struct {

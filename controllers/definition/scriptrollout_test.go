@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
@@ -67,7 +66,7 @@ func TestWaitingStep(t *testing.T) {
 		view.running.parents = status.Parents{Summary: &parent.Summary{}}
 		view.rollout = rollout.Progress{
 			Managed: true, Waiting: rollout.WaitingText(result), Next: rollout.State{
-				Phase: v1alpha1.ScriptsProgressing, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(2)),
+				Phase: v1alpha1.ScriptsProgressing, StableRevision: "A", UpdatedRevision: "B", Step: new(int32(1)), Steps: new(int32(2)),
 			},
 		}
 		object := definitionWith(t, "1", 1, s.status)

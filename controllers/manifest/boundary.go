@@ -56,11 +56,11 @@ func (b Boundary) Check(path string) error {
 	if err != nil {
 		return err
 	}
-	real := resolve(absolute)
-	if !isWithin(b.folder, real) {
+	resolved := resolve(absolute)
+	if !isWithin(b.folder, resolved) {
 		return fmt.Errorf("%s is outside of %s, and tests read nothing else: %s", path, b.name, b.advice)
 	}
-	if within, err := filepath.Rel(b.folder, real); err == nil &&
+	if within, err := filepath.Rel(b.folder, resolved); err == nil &&
 		slices.Contains(strings.Split(within, string(filepath.Separator)), repository) {
 		return fmt.Errorf("%s is in the folder %s, of which tests read nothing", path, repository)
 	}
@@ -75,8 +75,8 @@ func isWithin(folder, path string) bool {
 // resolve follows the links of a path, as far as there is something at it.
 func resolve(path string) string {
 	for there := path; ; there = filepath.Dir(there) {
-		if real, err := filepath.EvalSymlinks(there); err == nil {
-			return filepath.Join(real, strings.TrimPrefix(path, there))
+		if resolved, err := filepath.EvalSymlinks(there); err == nil {
+			return filepath.Join(resolved, strings.TrimPrefix(path, there))
 		}
 		if there == filepath.Dir(there) {
 			return path

@@ -62,17 +62,17 @@ func (f *kustomizeFiles) CleanedAbs(path string) (filesys.ConfirmedDir, string, 
 	if err != nil {
 		return "", "", err
 	}
-	real, err := filepath.EvalSymlinks(absolute)
+	resolved, err := filepath.EvalSymlinks(absolute)
 	if err != nil {
 		return "", "", fmt.Errorf("evalsymlink failure on '%s' : %w", path, err)
 	}
-	switch info, err := os.Stat(real); {
+	switch info, err := os.Stat(resolved); {
 	case err != nil:
 		return "", "", err
 	case info.IsDir():
-		return filesys.ConfirmedDir(real), "", nil
+		return filesys.ConfirmedDir(resolved), "", nil
 	default:
-		return filesys.ConfirmedDir(filepath.Dir(real)), filepath.Base(real), nil
+		return filesys.ConfirmedDir(filepath.Dir(resolved)), filepath.Base(resolved), nil
 	}
 }
 

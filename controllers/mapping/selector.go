@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,7 @@ func SelectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("spec.selector: must have matchLabels or matchExpressions that tell the inputs, or be left out for all")
+		return nil, errors.New("spec.selector: must have matchLabels or matchExpressions that tell the inputs, or be left out for all")
 	}
 	given := &metav1.LabelSelector{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, given); err != nil {

@@ -69,7 +69,7 @@ func TestReportQueues(t *testing.T) {
 	parent := parenttest.ParentOf("1", 0)
 	r.warn(controller.Key{}, parent, notices.Problem{Reason: variant.ReasonRevisionInvalid, Message: "edited"})
 	r.report(controller.Key{}, parent, fmt.Errorf("not yet: %w", controller.ErrLater))
-	r.report(controller.Key{}, parent, fmt.Errorf("broken"))
+	r.report(controller.Key{}, parent, errors.New("broken"))
 	thrown := func(line int) error {
 		return &engines.Error{Message: "no zone", Location: engines.Location{File: "a.js", Line: line, Column: 1}}
 	}

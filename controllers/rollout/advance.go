@@ -23,8 +23,8 @@ func (d *decision) begin(step int) {
 		before = Assignment{}
 	}
 	s.Phase, s.Message = v1alpha1.ScriptsProgressing, d.unmatched(step)
-	s.Step, s.Steps, s.PausedAt, s.StartedAt = ptr.To(int32(step)), ptr.To(int32(d.last())), nil, d.stamp()
-	s.Bound = ptr.To(max(ptr.Deref(s.Bound, 0), d.bound(step)))
+	s.Step, s.Steps, s.PausedAt, s.StartedAt = new(int32(step)), new(int32(d.last())), nil, d.stamp()
+	s.Bound = new(max(ptr.Deref(s.Bound, 0), d.bound(step)))
 	s.UnreadyParents = d.remembered(s.UnreadyParents, Unready, before)
 	s.FailingParents = d.remembered(s.FailingParents, Failing, before)
 	s.ChildrenBefore = d.childrenBefore(step, s.ChildrenBefore)
@@ -33,7 +33,7 @@ func (d *decision) begin(step int) {
 
 // stamp returns the time as it is stored, in whole seconds, and never too early: pauses would be too short.
 func (d *decision) stamp() *metav1.Time {
-	return ptr.To(metav1.NewTime(d.Now.Add(time.Second - 1).Truncate(time.Second)))
+	return new(metav1.NewTime(d.Now.Add(time.Second - 1).Truncate(time.Second)))
 }
 
 // maxRemembered is how many parents are remembered that were not ready, or failed, when their step began.
@@ -107,7 +107,7 @@ func (d *decision) count(members []Parent) {
 			updated++
 		}
 	}
-	d.next.Parents, d.next.UpdatedParents = ptr.To(int32(len(members))), &updated
+	d.next.Parents, d.next.UpdatedParents = new(int32(len(members))), &updated
 }
 
 // advance goes on with the present step, or ends it.
@@ -121,7 +121,7 @@ func (d *decision) advance() {
 	if s.Phase == v1alpha1.ScriptsPaused {
 		s.Phase, s.StartedAt = v1alpha1.ScriptsProgressing, d.stamp()
 	}
-	s.Step, s.Steps = ptr.To(int32(step)), ptr.To(int32(d.last()))
+	s.Step, s.Steps = new(int32(step)), new(int32(d.last()))
 	members := d.members()
 	d.count(members)
 	failing, waiting := d.assess(members)

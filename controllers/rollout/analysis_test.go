@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -205,7 +204,7 @@ func TestChildrenBefore(t *testing.T) {
 	}
 	last := large.lowest()[1999]
 	large.parents[last].labels["tier"] = "canary"
-	large.spec.Steps[1].PauseSeconds = ptr.To(int32(60))
+	large.spec.Steps[1].PauseSeconds = new(int32(60))
 	edit("B")(t, large)
 	if got := large.before(); len(got) != maxRemembered || got[last] != 1 || *large.state.Step != 2 {
 		t.Errorf("%d of many are kept, and of the first step %d", len(got), got[last])
@@ -229,7 +228,7 @@ func TestAnalysisID(t *testing.T) {
 	w.says = AnalysisUnknown
 	edit("B")(t, w)
 	first := w.last.Analyze
-	w.spec.Paused = ptr.To(true)
+	w.spec.Paused = new(true)
 	w.settle(t)
 	w.spec.Paused, w.now = nil, w.now.Add(time.Minute)
 	w.settle(t)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -178,7 +177,7 @@ func TestBefore(t *testing.T) {
 		"failed before two edits": {
 			reason: "It stays known when another edit takes the place of the first one, which it has by now.",
 			run: func(t *testing.T, w *world) {
-				w.spec.Steps[0].PauseSeconds = ptr.To(int32(60))
+				w.spec.Steps[0].PauseSeconds = new(int32(60))
 				for _, revision := range []string{"A", "B", "C"} {
 					first(w).fails[revision] = true
 				}
@@ -191,7 +190,7 @@ func TestBefore(t *testing.T) {
 		"fails in another step": {
 			reason: "It failed before its own step began, and not before the first one.",
 			run: func(t *testing.T, w *world) {
-				w.spec.Steps[0].PauseSeconds = ptr.To(int32(60))
+				w.spec.Steps[0].PauseSeconds = new(int32(60))
 				edit("B")(t, w)
 				last := w.parents[w.lowest()[1]]
 				last.fails["A"], last.fails["B"] = true, true

@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -15,7 +14,7 @@ func TestRolloutCondition(t *testing.T) {
 	began := metav1.Unix(60, 0)
 	state := func(phase v1alpha1.ScriptRolloutPhase, message string) State {
 		return State{
-			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: ptr.To(int32(1)), Steps: ptr.To(int32(3)), StartedAt: &began, Message: message,
+			Phase: phase, StableRevision: "A", UpdatedRevision: "B", Step: new(int32(1)), Steps: new(int32(3)), StartedAt: &began, Message: message,
 		}
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "d"}}}

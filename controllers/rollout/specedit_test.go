@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -19,7 +18,7 @@ func TestSpecEdit(t *testing.T) {
 	inStep := func(step int32) State {
 		return State{
 			StableRevision: "A", StableSpec: stable, UpdatedRevision: id, UpdatedEdit: (*v1alpha1.GuardedEdit)(&edit), Phase: v1alpha1.ScriptsProgressing,
-			Step: ptr.To(step), Steps: ptr.To(int32(2)), Bound: ptr.To(All),
+			Step: new(step), Steps: new(int32(2)), Bound: new(All),
 		}
 	}
 	steps := &v1alpha1.ScriptRollout{Steps: []v1alpha1.ScriptRolloutStep{number(1, 60)}}
@@ -39,16 +38,16 @@ func TestSpecEdit(t *testing.T) {
 		},
 		"is promoted while another edit can't begin": {
 			"It waits until it is known what the definition holds.",
-			Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Outdated: true, Target: "X", TargetSpec: other, Request: ptr.To(inStep(1)).Request(v1alpha1.PromoteFullRequest)},
+			Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Outdated: true, Target: "X", TargetSpec: other, Request: new(inStep(1)).Request(v1alpha1.PromoteFullRequest)},
 			stable, "A", id, "",
 		},
 		"is promoted": {
 			"All parents get it.",
-			Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Request: ptr.To(inStep(1)).Request(v1alpha1.PromoteFullRequest)}, next, "A", "", "",
+			Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Request: new(inStep(1)).Request(v1alpha1.PromoteFullRequest)}, next, "A", "", "",
 		},
 		"is aborted": {
 			"The earlier spec serves.",
-			Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Request: ptr.To(inStep(1)).Request(v1alpha1.AbortRequest)}, stable, "A", "", id,
+			Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Request: new(inStep(1)).Request(v1alpha1.AbortRequest)}, stable, "A", "", id,
 		},
 		"exceeds its limits": {
 			"So it does then.", Input{Spec: steps, State: inStep(1), UpdatedSpec: next, Exceeded: Exceeded{Revision: id, Before: "A"}}, stable, "A", "", id,

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -267,7 +266,7 @@ func TestNext(t *testing.T) {
 			world:  newWorld(8, number(4, 600)),
 			run: func(t *testing.T, w *world) {
 				edit("B")(t, w)
-				w.spec.Paused = ptr.To(true)
+				w.spec.Paused = new(true)
 				w.settle(t)
 				edit("C")(t, w)
 				w.approved = "C"
@@ -418,7 +417,7 @@ func TestNext(t *testing.T) {
 			reason: "What does not go well in time is a failure.",
 			world:  newWorld(4, number(1, 60)),
 			run: func(t *testing.T, w *world) {
-				w.spec.ProgressDeadlineSeconds = ptr.To(int32(30))
+				w.spec.ProgressDeadlineSeconds = new(int32(30))
 				w.parents[w.lowest()[0]].unready["B"] = true
 				edit("B")(t, w)
 				w.now = w.now.Add(w.last.After)
@@ -433,7 +432,7 @@ func TestNext(t *testing.T) {
 			reason: "The deadline begins anew when the host had no worker to sync a parent: that is told in place of it, and no failure.",
 			world:  newWorld(4, number(1, 0)),
 			run: func(t *testing.T, w *world) {
-				w.spec.ProgressDeadlineSeconds = ptr.To(int32(120))
+				w.spec.ProgressDeadlineSeconds = new(int32(120))
 				w.parents[w.lowest()[0]].unready["B"] = true
 				edit("B")(t, w)
 				began := w.last.Since
@@ -462,7 +461,7 @@ func TestNext(t *testing.T) {
 			reason: "No step begins before all parents were synced, also if that takes longer than a deadline for want of a worker.",
 			world:  newWorld(4, number(1, 0)),
 			run: func(t *testing.T, w *world) {
-				w.spec.ProgressDeadlineSeconds = ptr.To(int32(120))
+				w.spec.ProgressDeadlineSeconds = new(int32(120))
 				w.restart()
 				w.target = "B"
 				for range 3 {
@@ -489,7 +488,7 @@ func TestNext(t *testing.T) {
 			reason: "It must be well at the end of the pause, and has its deadline from then on.",
 			world:  newWorld(4, number(1, 60)),
 			run: func(t *testing.T, w *world) {
-				w.spec.ProgressDeadlineSeconds = ptr.To(int32(30))
+				w.spec.ProgressDeadlineSeconds = new(int32(30))
 				edit("B")(t, w)
 				w.parents[w.lowest()[0]].unready["B"] = true
 				w.now = w.now.Add(80 * time.Second)
@@ -522,7 +521,7 @@ func TestNext(t *testing.T) {
 		"paused before": {
 			reason: "No edit begins.", world: newWorld(10, number(2, 0)),
 			run: func(t *testing.T, w *world) {
-				w.spec.Paused = ptr.To(true)
+				w.spec.Paused = new(true)
 				edit("B")(t, w)
 				w.spec.Paused = nil
 				w.settle(t)
@@ -535,7 +534,7 @@ func TestNext(t *testing.T) {
 			run: func(t *testing.T, w *world) {
 				w.parents[w.lowest()[0]].unready["B"] = true
 				edit("B")(t, w)
-				w.spec.Paused = ptr.To(true)
+				w.spec.Paused = new(true)
 				w.now = w.now.Add(time.Hour)
 				edit("C")(t, w)
 				edit("B")(t, w)

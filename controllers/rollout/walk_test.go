@@ -78,7 +78,7 @@ func disturb(random *rand.Rand, w *world) {
 		w.spec = &v1alpha1.ScriptRollout{Steps: []v1alpha1.ScriptRolloutStep{canaries(), checked(percent("10%")), checked(number(4, 5))}[:random.IntN(4)]}
 	case 7:
 		if w.spec != nil {
-			w.spec.Paused = ptr.To(random.IntN(2) == 0)
+			w.spec.Paused = new(random.IntN(2) == 0)
 		}
 	case 8:
 		w.approved = []string{"", "A", "B", "C"}[random.IntN(4)]

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -199,11 +198,11 @@ func (w *world) String() string {
 }
 
 func number(n int, pause int32) v1alpha1.ScriptRolloutStep {
-	return v1alpha1.ScriptRolloutStep{Parents: ptr.To(intstr.FromInt32(int32(n))), PauseSeconds: &pause}
+	return v1alpha1.ScriptRolloutStep{Parents: new(intstr.FromInt32(int32(n))), PauseSeconds: &pause}
 }
 
 func percent(text string) v1alpha1.ScriptRolloutStep {
-	return v1alpha1.ScriptRolloutStep{Parents: ptr.To(intstr.FromString(text))}
+	return v1alpha1.ScriptRolloutStep{Parents: new(intstr.FromString(text))}
 }
 
 func canaries() v1alpha1.ScriptRolloutStep {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -249,9 +250,7 @@ func TestRunner(t *testing.T) {
 			if tc.script != "" {
 				files["sync.js"] = tc.script
 			}
-			for file, text := range tc.files {
-				files[file] = text
-			}
+			maps.Copy(files, tc.files)
 			got, err := r.Test(t.Context(), textOf(t, r, files))
 			if name == "Many" && len(got.Failures) == maxFailed {
 				got.Failures = tc.want.Failures

@@ -142,7 +142,7 @@ func definition(t *testing.T, d engines.Definition) engines.Engine {
 // example returns the script in an example's ConfigMap.
 func example(t *testing.T, path string) string {
 	t.Helper()
-	for _, document := range strings.Split(read(t, filepath.Join("..", "..", "examples", path)), "\n---\n") {
+	for document := range strings.SplitSeq(read(t, filepath.Join("..", "..", "examples", path)), "\n---\n") {
 		var configMap corev1.ConfigMap
 		if err := yaml.Unmarshal([]byte(document), &configMap); err != nil {
 			t.Fatal(err)

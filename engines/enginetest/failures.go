@@ -21,7 +21,7 @@ func checkCancel(t *testing.T, e *engineUnderTest) {
 	defer cancel()
 	time.AfterFunc(underWay, cancel)
 	err := soon(ctx, t, func() error { return run(ctx, program) })
-	wantKind(t, err, engines.Failed)
+	_ = wantKind(t, err, engines.Failed)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v does not unwrap to context.Canceled", err)
 	}
@@ -31,14 +31,14 @@ func checkAlreadyOver(t *testing.T, e *engineUnderTest) {
 	program := e.compile(t, Never)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantKind(t, soon(ctx, t, func() error { return run(ctx, program) }), engines.Failed)
+	_ = wantKind(t, soon(ctx, t, func() error { return run(ctx, program) }), engines.Failed)
 }
 
 func checkDeadline(t *testing.T, e *engineUnderTest) {
 	program := e.compile(t, Never)
 	ctx, cancel := engines.WithTimeout(t.Context(), underWay)
 	defer cancel()
-	wantKind(t, soon(ctx, t, func() error { return run(ctx, program) }), engines.Timeout)
+	_ = wantKind(t, soon(ctx, t, func() error { return run(ctx, program) }), engines.Timeout)
 }
 
 func checkAfterDeadline(t *testing.T, e *engineUnderTest) {
@@ -98,5 +98,5 @@ func checkWrongSource(t *testing.T, e *engineUnderTest) {
 	if e.Source(t, Echo).Endpoint != nil {
 		src = engines.Source{Hook: "sync", Script: &engines.Script{Files: map[string]string{"sync.js": ""}, Path: "sync.js"}}
 	}
-	e.refused(t, src)
+	_ = e.refused(t, src)
 }

@@ -18,7 +18,7 @@ func statefulSet(request map[string]any) map[string]any {
 	claims := observed(request, "PersistentVolumeClaim.v1")
 
 	children, ready, wanted := []any{}, int64(0), map[string]any{}
-	for ordinal := int64(0); ordinal < spec["replicas"].(int64); ordinal++ {
+	for ordinal := range spec["replicas"].(int64) {
 		podName := fmt.Sprintf("%s-%d", name, ordinal)
 		children = append(children, pod(spec, podName))
 		wanted["data-"+podName] = claim(spec, "data-"+podName)

@@ -85,8 +85,8 @@ func (i *instrumenter) walk(v reflect.Value) {
 			i.walk(v.Index(n))
 		}
 	case v.Kind() == reflect.Struct && v.Type().PkgPath() == astPackage:
-		for n := range v.NumField() {
-			i.walk(v.Field(n))
+		for _, field := range v.Fields() {
+			i.walk(field)
 		}
 	}
 }

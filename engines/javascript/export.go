@@ -152,7 +152,7 @@ func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
 func (x *exporter) array(o *goja.Object) (any, error) {
 	length := o.Get("length").ToInteger()
 	elements := []any{}
-	for n := int64(0); n < length; n++ {
+	for n := range length {
 		v, err := x.element(int(n), o.Get(strconv.FormatInt(n, 10)))
 		if err != nil {
 			return nil, err

@@ -90,7 +90,7 @@ func (i *isolate) method(of *goja.Object, found goja.Value) (goja.Callable, bool
 	if ok {
 		i.hook = found
 	}
-	var this goja.Value = goja.Undefined()
+	this := goja.Undefined()
 	if of != nil {
 		this = of
 	}

@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -48,9 +49,7 @@ var vendored = map[string]string{
 // importing returns a script of that path in the tree with packages.
 func importing(path, text string) engines.Source {
 	all := map[string]string{path: text}
-	for name, content := range vendored {
-		all[name] = content
-	}
+	maps.Copy(all, vendored)
 	return files(path, all)
 }
 

@@ -40,8 +40,8 @@ func (w *walker) walk(v reflect.Value) {
 			w.walk(v.Index(i))
 		}
 	case v.Kind() == reflect.Struct && v.Type().PkgPath() == reflect.TypeFor[ast.Program]().PkgPath():
-		for i := range v.NumField() {
-			w.walk(v.Field(i))
+		for _, field := range v.Fields() {
+			w.walk(field)
 		}
 	}
 }

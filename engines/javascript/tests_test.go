@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -15,9 +16,7 @@ const testImports = `import { afterAll, afterEach, beforeAll, beforeEach, descri
 // testFileOf returns a file of tests, with other files of its tree.
 func testFileOf(text string, others map[string]string) engines.Source {
 	all := map[string]string{"a.test.js": testImports + text}
-	for name, content := range others {
-		all[name] = content
-	}
+	maps.Copy(all, others)
 	src := files("a.test.js", all)
 	src.Hook = engines.HookTest
 	return src

@@ -140,7 +140,7 @@ func (b builder) number(c code, v, whole ast.Node) ast.Node {
 
 // concatenate adds up the texts of all codes, whose values it takes from value.
 func (b builder) concatenate(whole ast.Node, value func(code) ast.Node) ast.Node {
-	var sum ast.Node = b.text("")
+	sum := b.text("")
 	if c := b.codes; len(c) > 0 && c[0].kind == 0 {
 		sum, b.codes = b.text(c[0].text), c[1:]
 	}
@@ -170,11 +170,11 @@ func (b builder) stdFormatCall(vals ast.Node) ast.Node {
 }
 
 // named makes an expression with a value that is evaluated once.
-func (b builder) named(name ast.Identifier, v ast.Node, make func(ast.Node) ast.Node) ast.Node {
+func (b builder) named(name ast.Identifier, v ast.Node, wrap func(ast.Node) ast.Node) ast.Node {
 	if _, ok := v.(*ast.Var); ok {
-		return make(v)
+		return wrap(v)
 	}
-	body := make(b.variable(name))
+	body := wrap(b.variable(name))
 	if body == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ type interrupter struct {
 	depth int
 	// tooDeep is true if the evaluation was stopped for its depth.
 	tooDeep bool
-	// counts counts evaluations, unless it is nil.
+	// counts holds how often expressions were evaluated, or is nil.
 	counts *counts
 }
 

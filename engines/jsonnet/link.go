@@ -67,7 +67,7 @@ func link(ctx context.Context, script *engines.Script, c *cache) (*linked, error
 // findAll adds the entry and all that it imports, and returns those that are not known to parse.
 func (l *linked) findAll(ctx context.Context, checked map[string]bool) (unchecked []string, err error) {
 	l.add(l.entry)
-	for at := 0; at < len(l.order); at++ {
+	for at := 0; at < len(l.order); at++ { //nolint:intrange // add appends to it.
 		if ctx.Err() != nil {
 			return nil, engines.Ended(ctx)
 		}

@@ -2,6 +2,7 @@ package jsonnet_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 	"time"
@@ -65,9 +66,7 @@ func languageOf(t *testing.T, name string) engines.Definition {
 
 func named(name string, fields map[string]any) map[string]any {
 	object := map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": map[string]any{"name": name, "namespace": "default"}}
-	for key, v := range fields {
-		object[key] = v
-	}
+	maps.Copy(object, fields)
 	return object
 }
 

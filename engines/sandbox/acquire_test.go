@@ -60,7 +60,7 @@ func TestChoose(t *testing.T) {
 				}
 				p.processes[w] = !strings.ContainsAny(text, "*!")
 			}
-			for _, domain := range strings.Fields(c.waiters) {
+			for domain := range strings.FieldsSeq(c.waiters) {
 				p.queue.push(&waiter{flow: flow{owner: domain}, program: &program{name: domain, domain: p.config.domainOf(domain)}, preferred: -1})
 			}
 			got := ""

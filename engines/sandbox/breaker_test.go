@@ -44,7 +44,7 @@ func TestBreaker(t *testing.T) {
 				o, isCall := map[string]outcome{"k": fatal, "a": answered, "u": inconclusive}[step]
 				if !isCall {
 					var seconds int
-					fmt.Sscan(step, &seconds)
+					_, _ = fmt.Sscan(step, &seconds)
 					now = now.Add(time.Duration(seconds) * time.Second)
 					continue
 				}

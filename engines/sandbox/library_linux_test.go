@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +16,7 @@ import (
 
 func jsonnetSource(hook string, files map[string]string) engines.Source {
 	tree := map[string]string{"sync.jsonnet": hook}
-	for path, text := range files {
-		tree[path] = text
-	}
+	maps.Copy(tree, files)
 	return engines.Source{Hook: "sync", Script: &engines.Script{Files: tree, Path: "sync.jsonnet"}}
 }
 

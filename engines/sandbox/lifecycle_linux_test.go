@@ -28,7 +28,7 @@ func children(t *testing.T, parent int) []int {
 	var all []int
 	for _, list := range lists {
 		text, _ := os.ReadFile(list) // The thread may have ended.
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(field)
 			if err != nil {
 				t.Fatal(err)

@@ -32,7 +32,7 @@ func TestQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			q, got := newQueue(), ""
-			for _, step := range strings.Split(c.steps, "") {
+			for step := range strings.SplitSeq(c.steps, "") {
 				of := flow{owner: strings.ToLower(step), probation: strings.Contains("xyz", strings.ToLower(step))}
 				of.background = strings.Contains("tuv", of.owner)
 				if of.owner == step {

@@ -138,7 +138,7 @@ func TestRotationFailsNoCall(t *testing.T) {
 }
 
 func TestURLsAreToldWithoutSecrets(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	url := strings.Replace(server.URL, "//", "//user:hidden@", 1) + "/sync?token=hidden"
 	for name, stop := range map[string]func(){"answered": func() {}, "unreachable": server.Close} {
 		stop()

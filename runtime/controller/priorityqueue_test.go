@@ -90,7 +90,6 @@ func TestEmptyQueueIsSmall(t *testing.T) {
 	if len(taken) != keys {
 		t.Errorf("%d keys of %d", len(taken), keys)
 	}
-	taken = nil
 	if left := liveHeap() - before; left > most {
 		t.Errorf("an empty queue takes %d bytes", left)
 	}

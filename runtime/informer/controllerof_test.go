@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,9 +13,7 @@ import (
 func TestControllerOf(t *testing.T) {
 	ref := func(fields map[string]any) map[string]any {
 		all := map[string]any{"apiVersion": "example.com/v1", "kind": "Web", "name": "web", "uid": "u"}
-		for field, value := range fields {
-			all[field] = value
-		}
+		maps.Copy(all, fields)
 		return all
 	}
 	for name, refs := range map[string]any{

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/ptr"
 )
 
 // idOf returns an ID with the digits of n in the name of its ControllerRevision.
@@ -35,7 +34,7 @@ func stored(n int, number, files string, edit ...func(*appsv1.ControllerRevision
 			OwnerReferences: []metav1.OwnerReference{place.Owner}, CreationTimestamp: metav1.NewTime(time.Unix(int64(n), 0)),
 			Annotations: map[string]string{numberAnnotation: number},
 		},
-		Data: runtime.RawExtension{Raw: []byte(fmt.Sprintf(`{"files":{"sync.js":%q}}`, files))},
+		Data: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"files":{"sync.js":%q}}`, files)},
 	}
 	for _, f := range edit {
 		f(object)
@@ -45,7 +44,7 @@ func stored(n int, number, files string, edit ...func(*appsv1.ControllerRevision
 
 func location() Location {
 	return Location{Namespace: "a", Owner: metav1.OwnerReference{
-		APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "c", UID: "d", Controller: ptr.To(true),
+		APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "c", UID: "d", Controller: new(true),
 	}}
 }
 
@@ -204,7 +203,7 @@ func TestKeepReadsWhatIsThere(t *testing.T) {
 					}
 				}
 				if !listed || !h.owns(tc.there) {
-					writes -= 1 // The refused creation.
+					writes-- // The refused creation.
 				}
 				if writes != tc.writes {
 					t.Errorf("%s: %d writes, want %d", tc.reason, writes, tc.writes)

@@ -92,10 +92,10 @@ func Sum(files map[string]string, besides []byte) [sha256.Size]byte {
 	w := bufio.NewWriterSize(h, 32<<10) // Texts are not copied as a whole.
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(w, "%d %d ", len(path), len(files[path]))
-		w.WriteString(path)
-		w.WriteString(files[path])
+		_, _ = w.WriteString(path)
+		_, _ = w.WriteString(files[path])
 	}
-	w.Write(besides)
+	_, _ = w.Write(besides)
 	w.Flush()
 	return [sha256.Size]byte(h.Sum(nil))
 }

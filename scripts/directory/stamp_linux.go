@@ -15,5 +15,6 @@ func stampOf(info fs.FileInfo, now time.Time) (stamp, bool) {
 	}
 	changed := time.Unix(s.Ctim.Unix())
 	stable := changed.Before(now.Add(-settleTime)) && info.ModTime().Before(now.Add(-settleTime))
+	//nolint:unconvert // On some processors Dev has 32 bits.
 	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Ctim.Nano(), s.Mtim.Nano()}, stable
 }

@@ -57,7 +57,7 @@ func TestPlainPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := strings.Fields(string(out))
-	for _, prefix := range strings.Fields(list) {
+	for prefix := range strings.FieldsSeq(list) {
 		for _, path := range linked {
 			if path == prefix || strings.HasPrefix(path, prefix+"/") {
 				t.Errorf("build.sh compiles %s in a way of its own, and libretto links %s: it is compiled twice", prefix, path)

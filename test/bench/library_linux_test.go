@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -122,9 +123,7 @@ func (l library) hook(kinds int, variant string) (text string, used map[[2]int]b
 
 func (l library) source(tree map[string]string, hook string) engines.Source {
 	files := map[string]string{"sync.jsonnet": hook}
-	for path, text := range tree {
-		files[path] = text
-	}
+	maps.Copy(files, tree)
 	return engines.Source{Hook: "sync", Script: &engines.Script{Files: files, Path: "sync.jsonnet"}}
 }
 

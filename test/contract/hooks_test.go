@@ -86,7 +86,7 @@ func TestRequests(t *testing.T) {
 			}
 			t.Run(name+"/"+version, func(t *testing.T) {
 				session, recorded := start(t, c.definition, version, c.finalizer)
-				pass(t, session, recorded, c.hook, nil)
+				_ = pass(t, session, recorded, c.hook, nil)
 				want := fieldsOf(c.request)
 				delete(want, "parameters") // The engines add those: see TestParameters.
 				got := recorded[c.hook].request

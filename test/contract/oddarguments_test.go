@@ -2,6 +2,7 @@ package contract
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -115,9 +116,7 @@ func variations(value, odd any) func(yield func(any) bool) {
 			for key := range value {
 				for part := range parts(value[key], odd) {
 					changed := map[string]any{}
-					for k, v := range value {
-						changed[k] = v
-					}
+					maps.Copy(changed, value)
 					changed[key] = part
 					if !yield(changed) {
 						return

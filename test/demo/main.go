@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,8 +160,8 @@ func (d *demo) cleanUp(ctx context.Context) error {
 	}
 	d.Out.Section("Clean up", "The cluster is left as it was found.")
 	start := time.Now()
-	for i := len(d.cleanups) - 1; i >= 0; i-- {
-		if err := d.Kubectl().Run(ctx, d.cleanups[i]...); err != nil {
+	for _, command := range slices.Backward(d.cleanups) {
+		if err := d.Kubectl().Run(ctx, command...); err != nil {
 			return fmt.Errorf("what the demo created may still be there: %w", err)
 		}
 	}

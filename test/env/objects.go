@@ -20,7 +20,7 @@ import (
 // Apply applies YAML documents. Objects without a namespace go to the test's. Definitions are deleted at the end of the test.
 func (e *Env) Apply(documents string) {
 	e.T.Helper()
-	for _, document := range strings.Split(documents, "\n---\n") {
+	for document := range strings.SplitSeq(documents, "\n---\n") {
 		e.ApplyObject(e.Parse(document))
 	}
 }

@@ -55,7 +55,7 @@ func coldSubjects(o *options) []subject {
 	dirs := map[string]string{librettoName: o.bin, comparedName: o.compare}
 	var all []subject
 	for _, name := range []string{librettoName, comparedName} {
-		for _, trust := range strings.Split(o.cold.trust, ",") {
+		for trust := range strings.SplitSeq(o.cold.trust, ",") {
 			if dirs[name] == "" {
 				continue
 			}

@@ -65,7 +65,7 @@ func (o *options) check() ([]subject, error) {
 	if o.apply != applyDynamic && o.apply != applyServerSide {
 		return nil, fmt.Errorf("-apply %q: must be %s or %s", o.apply, applyDynamic, applyServerSide)
 	}
-	for _, name := range strings.Split(o.phases, ",") {
+	for name := range strings.SplitSeq(o.phases, ",") {
 		if !slices.Contains(phaseNames, name) {
 			return nil, fmt.Errorf("-phases: %q: must be of %s", name, strings.Join(phaseNames, ", "))
 		}
@@ -116,7 +116,7 @@ func (o *options) selected() ([]subject, error) {
 		return there, nil
 	}
 	var chosen []subject
-	for _, name := range strings.Split(o.subjects, ",") {
+	for name := range strings.SplitSeq(o.subjects, ",") {
 		at := slices.IndexFunc(there, func(s subject) bool { return s.name == name })
 		if at < 0 {
 			return nil, fmt.Errorf("-subjects: there is no %q with these flags", name)

@@ -87,7 +87,7 @@ func descendants(pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				all = append(append(all, child), descendants(child)...)
 			}

@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func to[T any](value T) *T { return &value }
-
 // TestDefaults shows the value in force where a field is absent, and where it is given.
 // Constants are those of section 1 of the specification; those of scripts are in docs/guide/languages.md.
 func TestDefaults(t *testing.T) {
@@ -26,22 +24,22 @@ func TestDefaults(t *testing.T) {
 		"v1 is loose":                    {(&Hook{Webhook: &Webhook{}}).ResponseMode(), ResponseLoose},
 		"v2 is strict":                   {(&Hook{Version: HookV2, Webhook: &Webhook{}}).ResponseMode(), ResponseStrict},
 		"script v2 is strict":            {(&Hook{Version: HookV2, Script: &Script{}}).ResponseMode(), ResponseStrict},
-		"mode given":                     {(&Hook{Version: HookV2, Webhook: &Webhook{ResponseUnMarshallMode: to(ResponseLoose)}}).ResponseMode(), ResponseLoose},
+		"mode given":                     {(&Hook{Version: HookV2, Webhook: &Webhook{ResponseUnMarshallMode: new(ResponseLoose)}}).ResponseMode(), ResponseLoose},
 		"list needed by v1":              {(&Hook{Webhook: &Webhook{}}).MayOmitList(), false},
 		"list needed by script":          {(&Hook{Script: &Script{}}).MayOmitList(), false},
-		"list not needed":                {(&Hook{Webhook: &Webhook{ResponseUnMarshallMode: to(ResponseLoose)}}).MayOmitList(), true},
-		"fallback is read like a script": {(&Hook{Version: HookV2, Script: &Script{}, Fallback: WebhookBackend, Webhook: &Webhook{ResponseUnMarshallMode: to(ResponseLoose)}}).MayOmitList(), false},
+		"list not needed":                {(&Hook{Webhook: &Webhook{ResponseUnMarshallMode: new(ResponseLoose)}}).MayOmitList(), true},
+		"fallback is read like a script": {(&Hook{Version: HookV2, Script: &Script{}, Fallback: WebhookBackend, Webhook: &Webhook{ResponseUnMarshallMode: new(ResponseLoose)}}).MayOmitList(), false},
 		"shadowed webhook serves":        {(&Hook{Script: &Script{}, Shadow: ScriptBackend, Webhook: &Webhook{}}).Serving(), WebhookBackend},
 		"shadowed script serves":         {(&Hook{Script: &Script{}, Shadow: WebhookBackend, Webhook: &Webhook{}}).Serving(), ScriptBackend},
 		"script serves":                  {(&Hook{Script: &Script{}, Fallback: WebhookBackend, Webhook: &Webhook{}}).Serving(), ScriptBackend},
 		"webhook serves":                 {(&Hook{Webhook: &Webhook{}}).Serving(), WebhookBackend},
 		"nothing serves":                 {(&Hook{}).Serving(), HookBackend("")},
 		"token lifetime":                 {(&ServiceAccountToken{}).Lifetime(), time.Hour},
-		"token lifetime given":           {(&ServiceAccountToken{ExpirationSeconds: to(int64(600))}).Lifetime(), 10 * time.Minute},
-		"address by url":                 {(&Webhook{URL: to("http://a"), Service: &ServiceReference{}, Path: to("/")}).Address(), "http://a"},
+		"token lifetime given":           {(&ServiceAccountToken{ExpirationSeconds: new(int64(600))}).Lifetime(), 10 * time.Minute},
+		"address by url":                 {(&Webhook{URL: new("http://a"), Service: &ServiceReference{}, Path: new("/")}).Address(), "http://a"},
 		"address by service":             {service(ServiceReference{}, "/sync").Address(), "http://hooks.ns:80/sync"},
-		"https keeps port 80":            {service(ServiceReference{Protocol: to("https")}, "/sync").Address(), "https://hooks.ns:80/sync"},
-		"service given whole":            {service(ServiceReference{Protocol: to("https"), Port: to(int32(8443))}, "").Address(), "https://hooks.ns:8443"},
+		"https keeps port 80":            {service(ServiceReference{Protocol: new("https")}, "/sync").Address(), "https://hooks.ns:80/sync"},
+		"service given whole":            {service(ServiceReference{Protocol: new("https"), Port: new(int32(8443))}, "").Address(), "https://hooks.ns:8443"},
 		"no address":                     {(&Webhook{}).Address(), ""},
 		"webhook timeout":                {(&Webhook{}).CallTimeout(), 10 * time.Second},
 		"webhook timeout zero":           {(&Webhook{Timeout: &metav1.Duration{}}).CallTimeout(), 10 * time.Second},
@@ -50,7 +48,7 @@ func TestDefaults(t *testing.T) {
 		"script timeout":                 {(&Script{}).CallTimeout(), 2 * time.Second},
 		"script timeout given":           {(&Script{Timeout: &metav1.Duration{Duration: time.Second}}).CallTimeout(), time.Second},
 		"script memory":                  {(&Script{}).MemoryLimit(), int64(256 << 20)},
-		"script memory given":            {(&Script{Limits: ScriptLimits{Memory: to(resource.MustParse("64Mi"))}}).MemoryLimit(), int64(64 << 20)},
+		"script memory given":            {(&Script{Limits: ScriptLimits{Memory: new(resource.MustParse("64Mi"))}}).MemoryLimit(), int64(64 << 20)},
 		"script signature":               {(&Script{}).CallSignature(), RequestSignature},
 		"script signature given":         {(&Script{Signature: HTTPContextSignature}).CallSignature(), HTTPContextSignature},
 		"CA key":                         {(&CAReference{}).DataKey(), "ca.crt"},
@@ -71,12 +69,12 @@ func TestDefaults(t *testing.T) {
 		"apply by definition":            {ApplySettings{}.Strategy(ServerSideApply, DynamicApply), ServerSideApply},
 		"apply by rule":                  {ApplySettings{ApplyStrategy: DynamicApply}.Strategy(ServerSideApply, ServerSideApply), DynamicApply},
 		"force":                          {ApplySettings{}.Force(), true},
-		"no force":                       {ApplySettings{ForceConflicts: to(false)}.Force(), false},
+		"no force":                       {ApplySettings{ForceConflicts: new(false)}.Force(), false},
 		"revision fields":                {(&CompositeControllerSpec{}).RevisionFields(), []string{"spec"}},
 		"revision limit":                 {(&CompositeControllerSpec{}).RevisionLimit(), 10},
-		"revision limit given":           {(&CompositeControllerSpec{RevisionHistoryLimit: to(int32(0))}).RevisionLimit(), 0},
+		"revision limit given":           {(&CompositeControllerSpec{RevisionHistoryLimit: new(int32(0))}).RevisionLimit(), 0},
 		"resync":                         {(&DefinitionSettings{}).ResyncPeriod(), time.Duration(0)},
-		"resync given":                   {(&DefinitionSettings{ResyncPeriodSeconds: to(int32(5))}).ResyncPeriod(), 5 * time.Second},
+		"resync given":                   {(&DefinitionSettings{ResyncPeriodSeconds: new(int32(5))}).ResyncPeriod(), 5 * time.Second},
 		"composite finalizer":            {(&CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Finalizer(), "metacontroller.io/compositecontroller-a"},
 		"decorator finalizer":            {(&DecoratorController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Finalizer(), "metacontroller.io/decoratorcontroller-a"},
 		"map finalizer":                  {(&MapController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Finalizer(), "metacontroller.io/mapcontroller-a"},

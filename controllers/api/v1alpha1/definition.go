@@ -71,7 +71,7 @@ func (s *DefinitionSettings) ResyncPeriod() time.Duration {
 	if s.ResyncPeriodSeconds == nil {
 		return 0
 	}
-	return max(1, time.Duration(*s.ResyncPeriodSeconds)) * time.Second
+	return time.Duration(max(1, *s.ResyncPeriodSeconds)) * time.Second
 }
 
 // ServiceAccountReference names a ServiceAccount.

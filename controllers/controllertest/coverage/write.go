@@ -48,9 +48,9 @@ func (f File) missed() string {
 	var parts []string
 	first, last := 0, 0
 	end := func() {
-		switch {
-		case first == 0:
-		case first == last:
+		switch first {
+		case 0:
+		case last:
 			parts = append(parts, fmt.Sprint(first))
 		default:
 			parts = append(parts, fmt.Sprintf("%d-%d", first, last))

@@ -22,10 +22,10 @@ func kindNamed(name string) discovery.Resource {
 func planOf(kinds string) *Plan {
 	p := &Plan{Generation: 4, Kind: v1alpha1.DecoratorControllerKind}
 	parents, children, _ := strings.Cut(kinds, ">")
-	for _, kind := range strings.Fields(parents) {
+	for kind := range strings.FieldsSeq(parents) {
 		p.Config.Parents = append(p.Config.Parents, variant.ParentRule{Resource: kindNamed(kind)})
 	}
-	for _, kind := range strings.Fields(children) {
+	for kind := range strings.FieldsSeq(children) {
 		p.Config.Children = append(p.Config.Children, variant.ChildRule{Resource: kindNamed(kind)})
 	}
 	return p
@@ -63,7 +63,7 @@ func TestDeselectedParents(t *testing.T) {
 			var got []string
 			for _, w := range deselectedParents(before, after, tc.left) {
 				got = append(got, w.Reason)
-				for _, word := range strings.Fields(w.Message) {
+				for word := range strings.FieldsSeq(w.Message) {
 					word, _, _ = strings.Cut(word, ".")
 					if slices.Contains([]string{"1", "2", "3", "as", "bs", "resources"}, word) {
 						got = append(got, word)

@@ -76,7 +76,7 @@ func TestParentsInStatus(t *testing.T) {
 			if counts += " "; count == nil {
 				counts += "-"
 			} else {
-				counts += string(rune('0' + *count))
+				counts += string('0' + *count)
 			}
 		}
 		return string(c.Status) + " " + c.Reason + counts

@@ -34,14 +34,14 @@ func (h *problemHistory) step(word string) string {
 		h.clock.SetTime(h.clock.Now().Add(time.Duration(minutes) * time.Minute))
 		return ""
 	}
-	switch message, warning := strings.CutPrefix(word, "?"); {
-	case word == "ok":
+	switch message, warning := strings.CutPrefix(word, "?"); word {
+	case "ok":
 		return h.problems.NoteSynced(key, "1")
-	case word == "expire":
+	case "expire":
 		h.problems.Expire()
-	case word == "gone":
+	case "gone":
 		h.problems.Forget(key)
-	case word == "new":
+	case "new":
 		return h.problems.Note(key, "2", Problem{Reason: variant.ReasonSyncError, Message: "a", Failure: true})
 	default:
 		return h.problems.Note(key, "1", Problem{Reason: variant.ReasonSyncError, Message: message, Failure: !warning})

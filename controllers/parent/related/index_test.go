@@ -1,7 +1,6 @@
 package related
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -32,8 +31,7 @@ func TestRelatedCaches(t *testing.T) {
 		<-answer
 		return false, nil, nil
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	pool := informer.NewPool(ctx, parenttest.WithoutWatchList{Interface: client}, logr.Discard())
 	r := NewIndex(pool)
 	defer r.Close()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/prometheus/client_golang/api"
 	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -88,10 +89,8 @@ func valuesOf(answer model.Value) ([]float64, error) {
 	if len(values) == 0 {
 		return nil, errors.New("the query gives no samples")
 	}
-	for _, value := range values {
-		if math.IsNaN(value) {
-			return nil, errors.New("the query gives NaN, as 0/0 does")
-		}
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return nil, errors.New("the query gives NaN, as 0/0 does")
 	}
 	return values, nil
 }

@@ -2,6 +2,7 @@ package memcluster
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -35,9 +36,7 @@ func newBoxes(t *testing.T, record func(Write)) (*Cluster, dynamic.ResourceInter
 func box(name string, fields map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Box"}}
 	o.SetName(name)
-	for key, value := range fields {
-		o.Object[key] = value
-	}
+	maps.Copy(o.Object, fields)
 	return o
 }
 

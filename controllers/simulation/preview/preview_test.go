@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -248,7 +249,7 @@ func TestRun(t *testing.T) {
 		"another name":                       {before: some("1", ""), after: some("1", "-x"), want: []string{"delete ConfigMap default/a", "create ConfigMap default/a-x"}},
 		"a script throws": {
 			before: some("1", ""),
-			after:  script{children: func(map[string]any) ([]any, error) { return nil, fmt.Errorf("sync.js:3:1: TypeError") }},
+			after:  script{children: func(map[string]any) ([]any, error) { return nil, errors.New("sync.js:3:1: TypeError") }},
 			want:   []string{"Box default/a fails: HookFailed: sync hook: sync.js:3:1: TypeError"},
 		},
 		"a Secret is hidden": {
@@ -349,7 +350,7 @@ func TestRelated(t *testing.T) {
 	}
 	got = s.preview(t, after, func(in *Input) {
 		in.Related = func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error) {
-			return nil, fmt.Errorf("you may not list services")
+			return nil, errors.New("you may not list services")
 		}
 	})
 	if len(got) != 2 || !strings.Contains(got[0], "Box default/a fails: ") || !strings.Contains(got[0], "you may not list services") {

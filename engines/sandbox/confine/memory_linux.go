@@ -3,7 +3,7 @@ package confine
 import (
 	"bufio"
 	"bytes"
-	"fmt"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -35,7 +35,7 @@ func readMemory() (memory, error) {
 		}
 	}
 	if m.data == 0 || m.address == 0 {
-		return memory{}, fmt.Errorf("/proc/self/status does not say VmData and VmSize")
+		return memory{}, errors.New("/proc/self/status does not say VmData and VmSize")
 	}
 	return m, nil
 }

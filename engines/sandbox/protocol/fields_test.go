@@ -40,8 +40,8 @@ func (f *filler) fill(v reflect.Value) {
 	case reflect.Uint64, reflect.Uint8:
 		v.SetUint(uint64(f.last))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			f.fill(v.Field(i))
+		for _, field := range v.Fields() {
+			f.fill(field)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

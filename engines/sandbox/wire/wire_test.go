@@ -167,7 +167,7 @@ func TestCopy(t *testing.T) {
 
 func TestSorted(t *testing.T) {
 	v := object{}
-	for _, key := range strings.Split("abcdefghijklmnop", "") {
+	for key := range strings.SplitSeq("abcdefghijklmnop", "") {
 		v[key] = object{"y": key, "x": key}
 	}
 	first := ""

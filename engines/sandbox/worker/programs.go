@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -41,7 +42,7 @@ func (p *programs) get(name string) (engines.Program, error) {
 	if program, ok := p.loaded[name]; ok {
 		return program, nil
 	}
-	return nil, fmt.Errorf("the worker was not given this program: please report this as a bug of libretto")
+	return nil, errors.New("the worker was not given this program: please report this as a bug of libretto")
 }
 
 // cachedBytes returns the memory of what engines keep for programs to come.

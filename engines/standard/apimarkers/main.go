@@ -80,7 +80,7 @@ func wrapped(text string) string {
 	const width, first = 80, len("// Engine is the language. Defaults to that of the path's extension:")
 	var b strings.Builder
 	column := first
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if column+1+len(word) > width {
 			b.WriteString("\n\t//")
 			column = len("//")

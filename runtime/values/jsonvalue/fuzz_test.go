@@ -22,7 +22,7 @@ func FuzzMask(f *testing.F) {
 		if len(masked) > len(text)/minMaskedBytes*len(Hidden)+len(text) {
 			t.Errorf("%d bytes became %d", len(text), len(masked))
 		}
-		for _, part := range strings.Split(masked, Hidden) {
+		for part := range strings.SplitSeq(masked, Hidden) {
 			for _, secret := range secrets {
 				if len(secret) >= minMaskedBytes && strings.Contains(part, secret) {
 					t.Errorf("%q has %q in it", masked, secret)

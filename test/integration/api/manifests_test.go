@@ -190,7 +190,7 @@ func parse(t *testing.T, text string) any {
 
 // at returns the value at a path, and nil if there is none.
 func at(value any, path string) any {
-	for _, step := range strings.Split(path, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		switch inner := value.(type) {
 		case map[string]any:
 			value = inner[step]

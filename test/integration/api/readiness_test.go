@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,7 +100,7 @@ func waitHeld(t *testing.T, live func() *unstructured.Unstructured) {
 		object := live()
 		status, _ := object.Object["status"].(map[string]any)
 		if len(status) == 0 || status["phase"] == "" {
-			return fmt.Errorf("it has no status yet")
+			return errors.New("it has no status yet")
 		}
 		if got := readiness.Of(object); got.State != readiness.InProgress {
 			t.Fatalf("%s is %+v while it is held: %v", object.GetKind(), got, status)

@@ -60,9 +60,9 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 // sampleStatus is a status with a value in every field.
 func sampleStatus() v1alpha1.DefinitionStatus {
 	status := v1alpha1.DefinitionStatus{
-		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01", ObservedScriptRevisionHash: "5f2a9c02", UpdatedParents: ptr(int32(3)),
-		Parents: ptr(int32(3)), SyncedParents: ptr(int32(2)), FailingParents: ptr(int32(0)), WaitingParents: ptr(int32(1)), OutdatedChildren: ptr(int32(5)),
-		SyncedInputs: ptr(int32(4)), FailingInputs: ptr(int32(1)), WaitingInputs: ptr(int32(2)),
+		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01", ObservedScriptRevisionHash: "5f2a9c02", UpdatedParents: new(int32(3)),
+		Parents: new(int32(3)), SyncedParents: new(int32(2)), FailingParents: new(int32(0)), WaitingParents: new(int32(1)), OutdatedChildren: new(int32(5)),
+		SyncedInputs: new(int32(4)), FailingInputs: new(int32(1)), WaitingInputs: new(int32(2)),
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced} {
 		status.Conditions = append(status.Conditions, metav1.Condition{
@@ -82,7 +82,7 @@ func TestStatus(t *testing.T) {
 			object := manifest(spec).object(t)
 			objects := client(c, object)
 			created := create(t, objects, object, "status")
-			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
+			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(sampleStatus()))
 			env.NoError(t, err)
 			created.Object["status"] = status
 			env.NoError(t, unstructured.SetNestedField(created.Object, int64(7), "spec", "resyncPeriodSeconds"))
@@ -147,7 +147,7 @@ func TestColumns(t *testing.T) {
 				"Failures=- Scripts-Message=-"; got != want {
 				t.Errorf("without a status:\n got %s\nwant %s", got, want)
 			}
-			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
+			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(sampleStatus()))
 			env.NoError(t, err)
 			created.Object["status"] = status
 			if _, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
@@ -205,5 +205,3 @@ func cells(table *metav1.Table) string {
 	}
 	return strings.Join(parts, " ")
 }
-
-func ptr[T any](value T) *T { return &value }

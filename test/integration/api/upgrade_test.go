@@ -62,7 +62,7 @@ func TestUpgrade(t *testing.T) {
 		}
 		return nil
 	})
-	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(sampleStatus()))
 	env.NoError(t, err)
 	for _, name := range names {
 		stored, err := objects.Get(t.Context(), name, metav1.GetOptions{})

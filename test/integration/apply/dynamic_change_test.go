@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -83,7 +84,7 @@ func (b *dynamicEnv) wait(holds func() bool) {
 	cluster.Eventually(b.t, soon, func() error {
 		b.schemas.Changed()
 		if !holds() {
-			return fmt.Errorf("the API server does not tell the new schema")
+			return errors.New("the API server does not tell the new schema")
 		}
 		return nil
 	})

@@ -105,8 +105,8 @@ func (b *dynamicEnv) in(t *testing.T) *dynamicEnv {
 func (b *dynamicEnv) rule(object *unstructured.Unstructured) apply.Rule {
 	kind := object.GroupVersionKind()
 	resource := strings.ToLower(kind.Kind) + "s"
-	if strings.HasSuffix(resource, "ys") {
-		resource = strings.TrimSuffix(resource, "ys") + "ies"
+	if stem, ok := strings.CutSuffix(resource, "ys"); ok {
+		resource = stem + "ies"
 	} else if strings.HasSuffix(resource, "ss") {
 		resource = strings.TrimSuffix(resource, "s") + "es"
 	}

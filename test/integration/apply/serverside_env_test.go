@@ -69,7 +69,7 @@ func (s *serverSideEnv) read(file string) map[string]*unstructured.Unstructured 
 	data, err := os.ReadFile("testdata/serverside/" + file)
 	s.must(err)
 	found := map[string]*unstructured.Unstructured{}
-	for _, document := range strings.Split(string(data), "\n---\n") {
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
 		object := s.parse(document)
 		found[object.GetName()] = object
 	}

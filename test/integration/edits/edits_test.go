@@ -167,7 +167,7 @@ func newScene(t *testing.T, rows []row) *scene {
 // hooksOf returns the pairs that add the other hooks of a row.
 func hooksOf(r row) []string {
 	var pairs []string
-	for _, name := range strings.Fields(r.hooks) {
+	for name := range strings.FieldsSeq(r.hooks) {
 		version := "version: v2, "
 		if r.kind == m {
 			version = ""

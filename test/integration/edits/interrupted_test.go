@@ -2,6 +2,7 @@ package edits
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -181,14 +182,14 @@ func (s *scene) end(way string, host *cluster.Libretto) {
 		s.Eventually(func() error {
 			list, err := leases.List(s.T.Context(), metav1.ListOptions{})
 			if err == nil && len(list.Items) == 0 {
-				err = fmt.Errorf("nobody leads")
+				err = errors.New("nobody leads")
 			}
 			return err
 		})
 		s.NoError(host.Signal(syscall.SIGCONT))
 		s.Eventually(func() error {
 			if !host.Ended() {
-				return fmt.Errorf("the first leader still runs")
+				return errors.New("the first leader still runs")
 			}
 			return nil
 		})

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func waitForSearch(e *env.Env, since cluster.Mark) cluster.Requests {
 	e.T.Helper()
 	e.Eventually(func() error {
 		if !strings.Contains(e.Libretto().Log(), "finalizers of definitions that are gone have been looked for") {
-			return fmt.Errorf("the host still looks for finalizers")
+			return errors.New("the host still looks for finalizers")
 		}
 		return nil
 	})

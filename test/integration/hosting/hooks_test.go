@@ -2,6 +2,7 @@ package hosting
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -162,7 +163,7 @@ func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	// What serves is kept beside the ConfigMap, for which the host reads what is there.
 	e.Eventually(func() error {
 		if len(e.List(env.ScriptRevisions, "")) == 0 {
-			return fmt.Errorf("the first revision of the script is not kept yet")
+			return errors.New("the first revision of the script is not kept yet")
 		}
 		return nil
 	})

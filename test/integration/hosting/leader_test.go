@@ -2,6 +2,7 @@ package hosting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -121,7 +122,7 @@ func TestLeaderEndsWhenAnotherIsSeen(t *testing.T) {
 	seen := time.Now()
 	e.Eventually(func() error {
 		if !leader.Ended() {
-			return fmt.Errorf("it still runs")
+			return errors.New("it still runs")
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestLogForPeople(t *testing.T) {
 	e.Eventually(func() error { // The host may not have seen the annotation yet.
 		e.Patch(e.Things(), "good", fmt.Sprintf(`{"spec": {"says": "loud %d"}}`, len(e.Libretto().Log())))
 		if len(lines("DEBUG", "hook answered", `said`, "loud")) == 0 {
-			return fmt.Errorf("the log has no answer")
+			return errors.New("the log has no answer")
 		}
 		return nil
 	})

@@ -52,7 +52,6 @@ func TestRender(t *testing.T) {
 				args = append(args, "-f", path)
 				e.Kubectl("apply", flag, path)
 				t.Cleanup(func() {
-
 					_, err := e.Cluster.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait=false", flag, path)
 					env.NoError(t, err)
 				})

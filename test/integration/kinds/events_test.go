@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -111,7 +112,7 @@ func TestManyFailingParents(t *testing.T) {
 	}
 	e.Eventually(func() error {
 		if !strings.Contains(e.Libretto().Log(), "events are dropped, as there are too many") {
-			return fmt.Errorf("the log does not say that events are dropped")
+			return errors.New("the log does not say that events are dropped")
 		}
 		return nil
 	})

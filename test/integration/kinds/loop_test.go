@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -125,7 +126,7 @@ func TestTwoDecoratorsSetOneLabel(t *testing.T) {
 				return env.CheckCondition(c, "False", "Thing "+e.Namespace+"/p")
 			}
 		}
-		return fmt.Errorf("neither is said to be in a hot loop")
+		return errors.New("neither is said to be in a hot loop")
 	})
 	e.WaitForQuiet()
 	writes := e.Requests(mark).Writes().Filter(ofResource("things"))

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ spec:
 	e.Eventually(func() error { // The policy is in force some time after it was made.
 		probe := e.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: probe, labels: {of: probe}}}")
 		if _, err := e.In(env.ConfigMaps).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
-			return fmt.Errorf("the policy is not in force")
+			return errors.New("the policy is not in force")
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestStatusOfAnotherWriter(t *testing.T) {
 			e.Patch(e.Things(), "p", `{"status": {"said": "theirs"}}`, "status")
 		}
 		if e.Metric("libretto_definition_hot_loops_total", nil) != 1 {
-			return fmt.Errorf("no hot loop told")
+			return errors.New("no hot loop told")
 		}
 		return nil
 	})

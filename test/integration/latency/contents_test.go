@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ export function sync({parent, children}) {
 func shows(text string, count int64) func(*unstructured.Unstructured) error {
 	return func(o *unstructured.Unstructured) error {
 		if o == nil {
-			return fmt.Errorf("there is no parent")
+			return errors.New("there is no parent")
 		}
 		if empty, _, _ := unstructured.NestedInt64(o.Object, "status", "empty"); empty > 0 {
 			return fmt.Errorf("the hook was shown %d children without content", empty)

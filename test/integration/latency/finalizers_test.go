@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func TestDefinitionDeletedWhileNoHostRan(t *testing.T) {
 	e.mustHold(map[string]int{gone: 0, long: 0, kept: 5})
 	cluster.Eventually(t, patience, func() error {
 		if log := e.Libretto().Log(); !strings.Contains(log, "finalizers of definitions that are gone have been looked for") {
-			return fmt.Errorf("the host still looks for finalizers")
+			return errors.New("the host still looks for finalizers")
 		}
 		return nil
 	})

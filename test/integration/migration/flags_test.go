@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -164,7 +165,7 @@ func TestLease(t *testing.T) {
 	env.NoError(t, s.Libretto().Stop())
 	s.Eventually(func() error {
 		if passes() < 1 {
-			return fmt.Errorf("the second process does not work yet")
+			return errors.New("the second process does not work yet")
 		}
 		return nil
 	})

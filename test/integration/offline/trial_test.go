@@ -148,7 +148,7 @@ func (t *trial) runOffline(file string, text []byte) {
 // alone returns the document of a test file that has the case, with no other case, and with the one definition that the case is run for.
 func (t *trial) alone(text []byte) map[string]any {
 	t.T.Helper()
-	for _, document := range strings.Split(string(text), "\n---\n") {
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
 		var fields map[string]any
 		t.NoError(yaml.Unmarshal([]byte(document), &fields))
 		all, _ := fields["cases"].([]any)

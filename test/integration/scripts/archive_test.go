@@ -109,7 +109,7 @@ func TestArchiveOfAnEarlierVersion(t *testing.T) {
 	e.WaitForCondition(name, "ScriptsReady", "False", "goes on serving")
 	setHash := func(value string) {
 		t.Helper()
-		patch := []byte(fmt.Sprintf(`{"status": {"scriptRevisionHash": %s}}`, value))
+		patch := fmt.Appendf(nil, `{"status": {"scriptRevisionHash": %s}}`, value)
 		_, err := e.ClusterScope().In(env.CompositeControllers).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		e.NoError(err)
 	}

@@ -190,9 +190,12 @@ func TestTroubles(t *testing.T) {
 			told: "more than 5 redirects"},
 		"stranger": {edit: plain, answer: wanting("no"), told: "in caBundle"},
 		"html":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") }, told: "looks like HTML"},
-		"created": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); fmt.Fprint(w, `{"children": []}`) },
+		"created": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, `{"children": []}`)
+		},
 			told: "answered 201 Created"},
-		"error": {answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", 500) },
+		"error": {answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) },
 			told: "answered 500 Internal Server Error: boom"},
 		"slow": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, more: ", timeout: 300ms",
 			told: "HookTimedOut: sync hook: "},
@@ -207,7 +210,7 @@ func TestTroubles(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"children": []}`)
 		}, told: "the response ended after 16 bytes"},
-		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, told: "it was not sent If-None-Match"},
+		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, told: "it was not sent If-None-Match"},
 		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%q", strings.Repeat("x", 9<<20)) },
 			told: "HookLimitExceeded: sync hook: "},
 	}

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -143,7 +144,7 @@ func TestDroppedJobTakesItsPods(t *testing.T) {
 	applyThing(e, "jobs", "jobs")
 	e.Eventually(func() error {
 		if len(e.List(env.Pods, "job-name=work")) == 0 {
-			return fmt.Errorf("the Job has no Pod")
+			return errors.New("the Job has no Pod")
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -34,7 +35,7 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	server.says(wanting("no"))
 	cluster.Consistently(t, 2*time.Second, func() error {
 		if child := e.Get(env.ConfigMaps, "before"); child.Object["data"].(map[string]any)["value"] != "yes" {
-			return fmt.Errorf("a server that is not trusted was heard")
+			return errors.New("a server that is not trusted was heard")
 		}
 		return nil
 	})

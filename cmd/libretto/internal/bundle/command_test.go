@@ -83,7 +83,7 @@ func copyWithoutDefinitions(t *testing.T, from, to string) {
 			t.Fatal(err)
 		}
 		var kept []string
-		for _, document := range strings.Split(string(text), "\n---\n") {
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
 			if !strings.Contains(document, "Controller\nmetadata") && !strings.Contains(document, ".js: |") {
 				kept = append(kept, document)
 			}

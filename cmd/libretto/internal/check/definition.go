@@ -116,7 +116,7 @@ func fieldOf(err error) string {
 // checkPlan reports what is suspicious about an accepted definition.
 func (d *definitionCheck) checkPlan(plan *plan.Plan) {
 	for _, w := range plan.Warnings() {
-		d.reportf(Warning, w.Reason, d.fieldOfWarning(plan, w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
+		d.reportf(Warning, w.Reason, d.fieldOfWarning(w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
 	}
 	for _, name := range []string{"preUpdateChild", "postUpdateChild"} {
 		if _, given, _ := unstructured.NestedMap(d.object.Object, "spec", "hooks", name); given {
@@ -149,7 +149,7 @@ func (d *definitionCheck) checkResources() {
 }
 
 // fieldOfWarning returns the field that a warning of a plan is about.
-func (d *definitionCheck) fieldOfWarning(p *plan.Plan, w plan.Warning) string {
+func (d *definitionCheck) fieldOfWarning(w plan.Warning) string {
 	if w.Reason == plan.ReasonNoScriptRollout {
 		return "spec.parentResource.revisionHistory.scriptChanges"
 	}

@@ -47,8 +47,8 @@ func WorkerCommand(version string) []string {
 	if err != nil {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(own); err == nil {
-		own = real // As a plugin it may be a link in a folder of links.
+	if resolved, err := filepath.EvalSymlinks(own); err == nil {
+		own = resolved // As a plugin it may be a link in a folder of links.
 	}
 	return workerIn(filepath.Dir(own), version)
 }

@@ -114,23 +114,23 @@ func (p Program) Transcript(t *testing.T, comment, root string) string {
 func ShellWords(command string) []string {
 	var words []string
 	var word strings.Builder
-	quoted, any := false, false
+	quoted, inWord := false, false
 	for _, r := range command {
 		switch {
 		case r == '\'':
-			quoted, any = !quoted, true
+			quoted, inWord = !quoted, true
 		case r == ' ' && !quoted:
-			if any {
+			if inWord {
 				words = append(words, word.String())
 			}
 			word.Reset()
-			any = false
+			inWord = false
 		default:
 			word.WriteRune(r)
-			any = true
+			inWord = true
 		}
 	}
-	if any {
+	if inWord {
 		words = append(words, word.String())
 	}
 	return words

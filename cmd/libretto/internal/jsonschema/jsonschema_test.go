@@ -49,7 +49,7 @@ func TestTestFiles(t *testing.T) {
 	checked := 0
 	check := func(t *testing.T, name, text string) {
 		t.Helper()
-		for _, document := range strings.Split(text, "\n---\n") {
+		for document := range strings.SplitSeq(text, "\n---\n") {
 			if _, invalid := controllertest.Parse(name, []byte(document)); len(invalid) > 0 {
 				continue // It is there to be refused.
 			}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -31,7 +30,7 @@ func ArchiveOf(d *unstructured.Unstructured, settings *v1alpha1.DefinitionSettin
 	return archive.Location{
 		Namespace: plan.ArchiveNamespace(settings, hostNamespace),
 		Owner: metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.GetKind(), Name: d.GetName(), UID: d.GetUID(), Controller: ptr.To(true),
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.GetKind(), Name: d.GetName(), UID: d.GetUID(), Controller: new(true),
 		},
 	}
 }

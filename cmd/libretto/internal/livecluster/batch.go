@@ -164,12 +164,7 @@ func (l *load) read(ctx context.Context) error {
 func (l *load) isFull() bool { return l.MaxParents > 0 && l.total >= l.MaxParents }
 
 func hasFinalizer(o *unstructured.Unstructured, name string) bool {
-	for _, finalizer := range o.GetFinalizers() {
-		if finalizer == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.GetFinalizers(), name)
 }
 
 func firstOf(errs ...error) error {

@@ -3,6 +3,7 @@ package livecluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -134,7 +135,7 @@ func (r *Reader) page(ctx context.Context, l listing, token string) (items []map
 	if closed := body.Close(); err == nil {
 		err = closed
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	meta, _ := list["metadata"].(map[string]any)

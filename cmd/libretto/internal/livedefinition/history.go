@@ -100,7 +100,7 @@ func (h *History) index(id string) int {
 
 // Find returns the archived revision with a number or an ID.
 func (h *History) Find(revision string) (*Revision, error) {
-	i := -1
+	var i int
 	if number, err := strconv.ParseInt(revision, 10, 64); err == nil && number > 0 && archive.ParseID(revision) == "" {
 		i = slices.IndexFunc(h.Revisions, func(r Revision) bool { return r.Number == number && r.Created != nil })
 	} else {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
@@ -37,7 +36,7 @@ func archived(t *testing.T, digit string, n int, files map[string]string) *appsv
 			Namespace: "a", Name: "composite-hello-" + idOf(digit)[:16], Labels: map[string]string{"metacontroller.k8s.io/scripts-of": "u"},
 			Annotations:       map[string]string{"metacontroller.k8s.io/script-revision-number": fmt.Sprint(n), "metacontroller.k8s.io/script-tests-passed": idOf("b")},
 			CreationTimestamp: metav1.NewTime(began.Add(time.Duration(n) * time.Hour)),
-			OwnerReferences:   []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CompositeController", Name: "hello", UID: "u", Controller: ptr.To(true)}},
+			OwnerReferences:   []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CompositeController", Name: "hello", UID: "u", Controller: new(true)}},
 		},
 		Data: runtime.RawExtension{Raw: data},
 	}

@@ -114,7 +114,7 @@ func (o Output) manifest(r *Rendering, object *unstructured.Unstructured) map[st
 	if o.ShowSecrets || manifest == nil {
 		return manifest
 	}
-	named := &unstructured.Unstructured{Object: manifest} // Which object it is is no secret.
+	named := &unstructured.Unstructured{Object: manifest} // Its kind and name are no secret.
 	named.SetGroupVersionKind(object.GroupVersionKind())
 	named.SetNamespace(object.GetNamespace())
 	named.SetName(object.GetName())

@@ -221,7 +221,7 @@ func resourceOf(kind string) (plural, singular string) {
 // kindFor returns a kind for the name of a definition: WebShop for web-shop.
 func kindFor(name string) string {
 	var kind strings.Builder
-	for _, part := range strings.Split(name, "-") {
+	for part := range strings.SplitSeq(name, "-") {
 		if part != "" {
 			kind.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}

@@ -65,7 +65,7 @@ func (i *isolation) check() error {
 		return fmt.Errorf("--require-confinement=%s can't be had with --script-isolation=none, by which scripts run in this process: give one of the two", i.require)
 	}
 	if i.workers < 0 {
-		return fmt.Errorf("--script-workers must not be negative")
+		return errors.New("--script-workers must not be negative")
 	}
 	return nil
 }

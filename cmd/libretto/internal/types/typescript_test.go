@@ -90,11 +90,11 @@ func typeCheck(t *testing.T, directory string, options Options) {
 		return
 	}
 	if options.KubernetesTypes {
-		real, err := filepath.EvalSymlinks(tsc)
+		resolved, err := filepath.EvalSymlinks(tsc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		modules := filepath.Join(filepath.Dir(real), "..", "..")
+		modules := filepath.Join(filepath.Dir(resolved), "..", "..")
 		if _, err := os.Stat(filepath.Join(modules, "kubernetes-types")); err != nil {
 			t.Log("there is no kubernetes-types beside tsc: npm install --global kubernetes-types")
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,10 +60,8 @@ type texts map[string]engines.Program
 func making(value string, suffixes []string, failing ...string) texts {
 	answer := func(call engines.Call) (any, error) {
 		name, _, _ := unstructured.NestedString(call.Request, "parent", "metadata", "name")
-		for _, fails := range failing {
-			if name == fails {
-				return nil, &engines.Error{Message: "TypeError: no", Location: engines.Location{File: "sync.js", Line: 3, Column: 9}}
-			}
+		if slices.Contains(failing, name) {
+			return nil, &engines.Error{Message: "TypeError: no", Location: engines.Location{File: "sync.js", Line: 3, Column: 9}}
 		}
 		children := []any{}
 		for _, suffix := range suffixes {

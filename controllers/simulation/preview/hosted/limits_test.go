@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,8 @@ func TestLimits(t *testing.T) {
 		answer := next["sync"].(hook).answer
 		return next.with("sync", func(call engines.Call) (any, error) {
 			name, _, _ := unstructured.NestedString(call.Request, "parent", "metadata", "name")
-			for _, late := range names {
-				if name == late {
-					return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
-				}
+			if slices.Contains(names, name) {
+				return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
 			}
 			return answer(call)
 		})
