@@ -109,12 +109,8 @@ func (t *Tree) loadArchived(ctx context.Context, id RevisionID) (archive.Revisio
 	return t.kept.archiver.history.Load(ctx, string(id))
 }
 
-// archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded. Earlier versions archived no hooks:
-// then they are the present ones.
+// archivedHooks returns the spec of the tree with the hooks of an archived revision, and these encoded.
 func (t *Tree) archivedHooks(r archive.Revision) (Spec, []byte, error) {
-	if r.Hooks == nil {
-		return t.spec, t.hooks, nil
-	}
 	spec, err := t.spec.withHooks(r.Hooks)
 	if err == nil && !slices.Equal(spec.hookNames(), t.spec.hookNames()) {
 		err = fmt.Errorf("%w: for %q, and not for %q", ErrOtherHooks, spec.hookNames(), t.spec.hookNames())

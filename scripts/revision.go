@@ -29,10 +29,9 @@ type RevisionID string
 // Short returns the first digits, for messages.
 func (id RevisionID) Short() string { return archive.ShortID(string(id)) }
 
-// IsKnownAs reports whether id is the one in a status. That of an earlier version has only the
-// first digits.
-func (id RevisionID) IsKnownAs(stored RevisionID) bool {
-	return id == stored || stored != "" && id.Short() == string(stored)
+// IsKnownAs reports whether a name is that of the revision: its ID, or the first digits, as people write it.
+func (id RevisionID) IsKnownAs(name RevisionID) bool {
+	return id == name || name != "" && id.Short() == string(name)
 }
 
 // IsRevisionID reports whether a text names a revision, as archive.ParseID reads it.

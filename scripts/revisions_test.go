@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -233,34 +231,4 @@ func TestRestoreInline(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestArchivedHooks follows the archive of a revision whose hooks an earlier version did not archive: it is written once more.
-func TestArchivedHooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newEnv(t)
-		w.play(kept("", "one"), sync("1"), pass)
-		name := "composite-c-" + w.tree.Current().ID.Short()
-		api := w.client.AppsV1().ControllerRevisions("a")
-		found, err := api.Get(context.Background(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole := found.Data.Raw
-		found.Data.Raw = []byte(`{"files":{"sync.fake":"1"}}`)
-		if _, err := api.Update(context.Background(), found, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		w.restart(kept("", "one"))
-		pass(w)
-		if diff := cmp.Diff("1 "+string(whole), w.revisions()[name]); diff != "" {
-			t.Errorf("-want, +got:\n%s", diff)
-		}
-		w.client.ClearActions()
-		w.restart(kept("", "one"))
-		pass(w)
-		if slices.ContainsFunc([]string{"create", "delete"}, func(verb string) bool { return w.requests(verb) > 0 }) {
-			t.Error("it is written again after another restart")
-		}
-	})
 }

@@ -34,7 +34,7 @@ type Spec struct {
 	Archive *archive.Location
 	// Serving is the ID of the archived revision to start with if the sources don't load,
 	// or empty. It comes from where only the host writes: other archived revisions are
-	// not trusted. An earlier version may have written only its first digits.
+	// not trusted.
 	Serving RevisionID
 	// Stable is the ID of the one to start with if Serving is in the archive no more, or empty.
 	Stable RevisionID

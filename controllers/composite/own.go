@@ -10,7 +10,7 @@ import (
 )
 
 // OwnRevisions returns those of a parent's ControllerRevisions that belong to the definition:
-// those with its label, and those without a label, made by metacontroller or earlier versions,
+// those with its label, and those without a label, made by metacontroller,
 // that list children of a kind that it declares. One that has neither label nor children
 // belongs to the definition unless the parent also has revisions of another one.
 func (v *Variant) OwnRevisions(all []*unstructured.Unstructured) []*unstructured.Unstructured {

@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// unlabel removes the label that metacontroller and earlier versions did not set.
+// unlabel removes the label that metacontroller does not set.
 func unlabel(revision *unstructured.Unstructured) {
 	set := revision.GetLabels()
 	delete(set, v1alpha1.CompositeLabel)

@@ -312,7 +312,7 @@ func TestScriptRevisionsBelieved(t *testing.T) {
 			e.revisions[0].SetName(names.own)
 		}, "c", "", "c", "its name is not that of its"},
 		"EditedPresent": {"The content of the present state is known, and is written again.", annotate(textID("d")), "a", allOfA, "a", "is written again"},
-		"Earlier": {"One of an earlier version is of an unknown text: the one that serves is called, and changes nothing.", rename(false), "c",
+		"Earlier": {"One without the annotation is of an unknown text: the one that serves is called, and changes nothing.", rename(false), "c",
 			"x=v1/a y=v1/a z=v1/a | v1/: x y z", "c c", ""},
 		"Metacontroller": {"So is one of metacontroller's.", rename(true), "c", "x=v1/a y=v1/a z=v1/a | v1/: x y z", "c c", ""},
 		"Unedited":       {"Without an edit the items of metacontroller's go over unchanged.", rename(true), "a", allOfA, "a a", ""},

@@ -121,10 +121,7 @@ func sameCondition(a, b *metav1.Condition) bool {
 func previousRevision(stored v1alpha1.DefinitionStatus, serves scripts.RevisionID) string {
 	before := rollout.ServedRevision(stored)
 	switch {
-	case before != "" && serves != "" && !serves.IsKnownAs(before):
-		if string(before) == before.Short() { // An earlier version wrote it.
-			return ""
-		}
+	case before != "" && serves != "" && serves != before:
 		return string(before)
 	case string(serves) == stored.PreviousScriptRevisionHash: // No script served between.
 		return ""

@@ -38,14 +38,6 @@ func TestPreviousRevision(t *testing.T) {
 			"A revision is not the one before itself.",
 			v1alpha1.DefinitionStatus{PreviousScriptRevisionHash: id("a")}, id("a"), "",
 		},
-		"of an earlier version, the same": {
-			"The first digits of what serves are what serves.",
-			v1alpha1.DefinitionStatus{ScriptRevision: id("a")[:16]}, id("a"), "",
-		},
-		"of an earlier version": {
-			"The first digits alone are no name that scripts may be restored by.",
-			v1alpha1.DefinitionStatus{ScriptRevision: id("b")[:16], ScriptRevisionHash: id("a"), PreviousScriptRevisionHash: id("d")}, id("c"), "",
-		},
 	} {
 		if got := previousRevision(c.stored, scripts.RevisionID(c.serves)); got != c.want {
 			t.Errorf("%s: %q, want %q: %s", name, got, c.want, c.reason)

@@ -7,14 +7,9 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// ServedRevision returns the ID of the scripts that a status says served last, or "". The hash
-// does not count if it is not that of scriptRevision: an earlier version, which writes only the
-// latter, was here in between.
+// ServedRevision returns the ID of the scripts that a status says served last, or "".
 func ServedRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
-	if hash := scripts.RevisionID(status.ScriptRevisionHash); hash.Short() == status.ScriptRevision {
-		return hash
-	}
-	return scripts.RevisionID(status.ScriptRevision)
+	return scripts.RevisionID(status.ScriptRevisionHash)
 }
 
 // HeldRevision returns the ID of the edit that a status says is held, or "".
@@ -32,8 +27,8 @@ func StoredState(object *unstructured.Unstructured) State {
 	if stored.ScriptRollout != nil {
 		state = *stored.ScriptRollout
 	}
-	if state.StableRevision == "" && len(stored.ScriptRevisionHash) > len(stored.ScriptRevision) {
-		state.StableRevision = string(ServedRevision(stored))
+	if state.StableRevision == "" {
+		state.StableRevision = stored.ScriptRevisionHash
 	}
 	return state
 }

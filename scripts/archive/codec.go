@@ -27,7 +27,7 @@ type content struct {
 	Gzip []byte `json:"gzip,omitempty"`
 	// Parts are the sums of the parts that have the files together, in this order: a file that is cut goes on in the next part.
 	Parts []string `json:"parts,omitempty"`
-	// Hooks are the settings of the hooks. Earlier versions wrote none.
+	// Hooks are the settings of the hooks.
 	Hooks json.RawMessage `json:"hooks,omitempty"`
 	// HookParts are the sums of the parts that have the settings of the hooks, as one file, if they are large.
 	HookParts []string `json:"hookParts,omitempty"`

@@ -57,7 +57,7 @@ type entry struct {
 // Revision is what is archived under an ID.
 type Revision struct {
 	Files map[string]string
-	// Hooks are the settings of the hooks in JSON. It is nil if an earlier version archived the revision.
+	// Hooks are the settings of the hooks in JSON.
 	Hooks []byte
 	// TestsPassed reports whether the tests among the files passed. It may be forged: it is no more than a reason not to run them again.
 	TestsPassed bool

@@ -29,7 +29,6 @@ func TestOverlay(t *testing.T) {
 		"ClusterRole /libretto-metacontroller",
 		"ClusterRoleBinding /libretto-metacontroller",
 		"ClusterRole /aggregate-libretto-view-metacontroller",
-		"ClusterRole /aggregate-libretto-edit-metacontroller",
 		"Deployment metacontroller/libretto-metacontroller",
 	}
 	overlay, base := built(t, "metacontroller"), built(t, "base")

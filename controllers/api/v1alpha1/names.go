@@ -23,8 +23,7 @@ const (
 	// RevisionResourceLabel holds the parent's plural on a ControllerRevision.
 	RevisionResourceLabel = GroupName + "/resource"
 	// CompositeLabel holds the name of its CompositeController on a ControllerRevision,
-	// so that several of them can roll out children of one parent. metacontroller and
-	// earlier versions don't set it.
+	// so that several of them can roll out children of one parent. metacontroller does not set it.
 	CompositeLabel = GroupName + "/composite-controller"
 	// AnalysisLabel holds the name of a definition on the Jobs of its analyses, as AnalysisLabelValue returns it.
 	AnalysisLabel = GroupName + "/analysis-of"

@@ -38,19 +38,6 @@ func TestUser(t *testing.T) {
 // clusterRoles holds those that Kubernetes' roles view, edit and admin are made of.
 var clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 
-// earlierEditRole is what earlier versions gave to namespace editors.
-const earlierEditRole = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: aggregate-libretto-edit
-  labels: {rbac.authorization.k8s.io/aggregate-to-admin: "true", rbac.authorization.k8s.io/aggregate-to-edit: "true"}
-rules:
-- apiGroups: [metacontroller.k8s.io]
-  resources: [controllerrevisions]
-  verbs: [create, delete, deletecollection, patch, update]
-`
-
 // probeRole shows with a right that nothing else gives that the roles before it have been aggregated.
 const probeRole = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -62,11 +49,10 @@ rules:
 - {apiGroups: [probe.example.com], resources: [probes], verbs: [get]}
 `
 
-// TestEditorsMayNotWriteRevisions installs the roles over those of an earlier version. Editors and admins of a namespace,
-// who could write ControllerRevisions there, may only read them afterwards.
+// TestEditorsMayNotWriteRevisions installs the roles. Editors and admins of a namespace may only read ControllerRevisions there.
 func TestEditorsMayNotWriteRevisions(t *testing.T) {
 	e := env.New(t)
-	for _, role := range []string{"aggregate-libretto-view", "aggregate-libretto-edit", "aggregate-probe"} {
+	for _, role := range []string{"aggregate-libretto-view", "aggregate-probe"} {
 		t.Cleanup(func() { e.Delete(clusterRoles, "", role) })
 	}
 	users := map[string]*env.User{}
@@ -85,8 +71,6 @@ func TestEditorsMayNotWriteRevisions(t *testing.T) {
 			})
 		}
 	}
-	e.Apply(earlierEditRole)
-	waitUntilCan("patch", env.Revisions)
 	e.Kubectl("apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "..", "manifests", "host", "rbac.yaml"))
 	e.Apply(probeRole)
 	waitUntilCan("get", schema.GroupVersionResource{Group: "probe.example.com", Version: "v1", Resource: "probes"})

@@ -87,7 +87,7 @@ func newSwap(t *testing.T) swap {
 		for _, object := range []string{
 			"namespace/metacontroller", "namespace/libretto", "clusterrole/metacontroller", "clusterrole/aggregate-metacontroller-view",
 			"clusterrolebinding/metacontroller", "clusterrole/libretto", "clusterrolebinding/libretto",
-			"clusterrole/aggregate-libretto-view", "clusterrole/aggregate-libretto-edit",
+			"clusterrole/aggregate-libretto-view",
 		} {
 			if _, err := e.Cluster.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait=false", object); err != nil {
 				t.Error(err)
@@ -108,7 +108,7 @@ func (s swap) others() map[string]string {
 		{env.Namespaces, "", "metacontroller"}, {accounts, "metacontroller", "metacontroller"}, {roles, "", "metacontroller"},
 		{bindings, "", "metacontroller"}, {roles, "", "aggregate-metacontroller-view"}, {statefulSets, "metacontroller", "metacontroller"},
 		{env.Namespaces, "", "libretto"}, {accounts, "libretto", "libretto"}, {roles, "", "libretto"}, {bindings, "", "libretto"},
-		{roles, "", "aggregate-libretto-view"}, {roles, "", "aggregate-libretto-edit"},
+		{roles, "", "aggregate-libretto-view"},
 		{env.CRDs, "", "compositecontrollers.metacontroller.k8s.io"}, {env.CRDs, "", "controllerrevisions.metacontroller.k8s.io"},
 	} {
 		object := s.InNamespace(o.namespace).Get(o.resource, o.name)

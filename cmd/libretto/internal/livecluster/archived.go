@@ -62,7 +62,7 @@ func (c *Config) archived(ctx context.Context, d *unstructured.Unstructured, id 
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("revision %s does not load any more: %w", archive.ShortID(id), err)
-	case s.Revision != scripts.RevisionID(id) && s.Revision.Short() != id:
+	case !s.Revision.IsKnownAs(scripts.RevisionID(id)):
 		return nil, fmt.Errorf("what is archived of revision %s has other files or settings", archive.ShortID(id))
 	}
 	return s, nil
@@ -89,12 +89,8 @@ func withArchived(d *unstructured.Unstructured, namespace, id string, r archive.
 	return changed, nil
 }
 
-// putHooks gives a definition the settings of the scripts that an archived revision has. Earlier versions archived none: then they are the
-// present ones.
+// putHooks gives a definition the settings of the scripts that an archived revision has.
 func putHooks(spec map[string]any, encoded []byte) error {
-	if encoded == nil {
-		return nil
-	}
 	var archived map[string]struct {
 		Path, Inline, Engine, Function, Signature string
 		Parameters                                any

@@ -68,16 +68,16 @@ func (c *Config) compareWithServing(ctx context.Context, s *Subject, live []*uns
 		return
 	}
 	c.pin(ctx, s, set, id, in)
-	if isID(s.Revision, id) && plan.RunAlike(s.Definition, before.Definition) {
+	if string(s.Revision) == id && plan.RunAlike(s.Definition, before.Definition) {
 		return
 	}
-	s.edit.previewed, s.edit.scriptsServe = true, isID(s.Revision, id)
+	s.edit.previewed, s.edit.scriptsServe = true, string(s.Revision) == id
 	if err := s.setEditID(live[i]); err != nil {
 		c.Reader.Warn(fmt.Sprintf("%s: what approves the edit is not known: %v", s.Name(), err))
 	}
 	defer c.setOthers(s, d, in)
 	switch {
-	case set != nil && set.Revision != "" && !isID(s.Revision, set.Revision):
+	case set != nil && set.Revision != "" && !s.Revision.IsKnownAs(scripts.RevisionID(set.Revision)):
 		s.edit.settled, s.edit.waits = "spec.scriptRollout.revision pins another one, so that it does not begin", true
 		return
 	case s.isApproved(set, s.edit.id):
@@ -117,7 +117,10 @@ func (s *Subject) setEditID(stored *unstructured.Unstructured) error {
 
 // pin makes a definition run the archived revision that the files pin, if that does not serve already.
 func (c *Config) pin(ctx context.Context, s *Subject, set *v1alpha1.ScriptRollout, serving string, in surroundings) {
-	if set == nil || set.Revision == "" || isID(s.Revision, set.Revision) || isID(scripts.RevisionID(serving), set.Revision) {
+	if set == nil || set.Revision == "" {
+		return
+	}
+	if name := scripts.RevisionID(set.Revision); s.Revision.IsKnownAs(name) || scripts.RevisionID(serving).IsKnownAs(name) {
 		return
 	}
 	pinned, err := c.archived(ctx, s.Definition, set.Revision, in)
@@ -156,10 +159,6 @@ func (c *Config) setOthers(s *Subject, d *unstructured.Unstructured, in surround
 	}
 }
 
-func isID(id scripts.RevisionID, stored string) bool {
-	return string(id) == stored || id.Short() == stored
-}
-
 // droppedKinds returns the kinds of children of a definition of the cluster that are none of s.
 func droppedKinds(s *Subject, before *stage.Base) []string {
 	if before.Plan == nil {
@@ -191,7 +190,7 @@ func (c *Config) servingSubject(ctx context.Context, d *unstructured.Unstructure
 	var err error
 	if own.Set, err = manifest.Load(ctx, manifest.Options{}); err == nil {
 		own.Set.AddStored(d.DeepCopy())
-		if s, err := own.subject(ctx, own.Set.Definitions[0], d, in); err == nil && isID(s.Revision, id) {
+		if s, err := own.subject(ctx, own.Set.Definitions[0], d, in); err == nil && string(s.Revision) == id {
 			return s
 		}
 	}

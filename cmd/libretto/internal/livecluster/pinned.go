@@ -50,7 +50,7 @@ func (c *Config) Pinned(ctx context.Context, kind, name, id string) (*Subject, e
 	s.edit.gone = s.goneBefore(d, set)
 	// In the middle of a rollout parents have two revisions. What both would do is the fault of neither; otherwise all counts.
 	if updated := ptr.Deref(status.ScriptRollout, v1alpha1.ScriptRolloutStatus{}).UpdatedRevision; updated != "" {
-		isStable := isID(s.Revision, before)
+		isStable := string(s.Revision) == before
 		if before = ""; isStable {
 			before = updated
 		}

@@ -57,9 +57,6 @@ func served(d, object *unstructured.Unstructured) (id, why string, err error) {
 		return "", "", err
 	}
 	id = status.ScriptRevisionHash
-	if scripts.RevisionID(id).Short() != status.ScriptRevision {
-		id = status.ScriptRevision // That of an earlier version has no more.
-	}
 	state := status.ScriptRollout
 	if state == nil || state.StableRevision == "" || !rollout.IsManaged(set, state) {
 		return id, "", nil
@@ -97,7 +94,7 @@ func (c *Config) ofParent(
 	}
 	id, why, err := served(d, object)
 	newestID := string(newest.Revision)
-	isNewest := newestID != "" && (newestID == id || newest.Revision.Short() == id)
+	isNewest := newestID != "" && newestID == id
 	switch {
 	case err != nil:
 		return nil, Ran{}, err

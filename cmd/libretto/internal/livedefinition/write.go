@@ -116,7 +116,7 @@ type RevisionFiles struct {
 	Definition string `json:"definition"`
 	Revision
 	Files map[string]string `json:"files"`
-	// Hooks are what the definition said of its script hooks. Earlier versions archived none.
+	// Hooks are what the definition said of its script hooks.
 	Hooks json.RawMessage `json:"hooks,omitempty"`
 }
 
