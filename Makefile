@@ -77,7 +77,7 @@ BUILD_DEMO = CGO_ENABLED=0 ./tools/progress.sh '$(call step,4)bin/demo' ./test/d
 
 .PHONY: vitess
 vitess: build controlplane ## Bring examples/vitess up on a control plane of its own, roll an image and delete it (VITESSFLAGS='-clusters 10': measure many)
-	$(GO) run ./test/vitess $(VITESSFLAGS)
+	$(GO) run ./examples/vitess/demo $(VITESSFLAGS)
 
 .PHONY: scale
 scale: build controlplane ## Measure the whole host beside direct writes: 1000 parents x 10 children (SCALEFLAGS='-parents 10000 -runs 3 -o scale.json')
@@ -140,7 +140,7 @@ verify: ## Fail if a generated file is out of date
 
 .PHONY: vitess-flags
 vitess-flags: build ## Try the flags and the topology of examples/vitess with the programs of Vitess (builds them, which takes minutes)
-	$(GO) -C tools run ./vitessflags -bin ../$(BIN) ../examples/vitess ../examples/vitess/cluster.yaml
+	$(GO) run ./examples/vitess/flags -bin $(BIN) examples/vitess examples/vitess/cluster.yaml
 
 .PHONY: clean
 clean: ## Remove bin/

@@ -145,7 +145,7 @@ var wings = []wing{
 	},
 	{
 		name: "tests", packages: []string{"test/...", "examples/..."}, imports: []string{
-			"runtime/...", "engines/...", "engines", "apply/...", "scripts/...", "controllers/...", "manifests/...",
+			"runtime/...", "engines/...", "engines", "apply/...", "scripts/...", "controllers/...", "manifests/...", "test/...",
 		},
 		holds: "tests that need several packages, the control plane, demonstrations; examples",
 		why:   "it exists for tests, so it may use everything that they use",

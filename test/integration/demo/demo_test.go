@@ -21,7 +21,7 @@ const enough = 5 * time.Minute
 
 func TestDemo(t *testing.T) { runProgram(t, "./test/demo") }
 
-func TestVitess(t *testing.T) { runProgram(t, "./test/vitess") }
+func TestVitess(t *testing.T) { runProgram(t, "./examples/vitess/demo") }
 
 // TestScale checks that a measurement of few parents has all phases, with the writes that are known beforehand.
 func TestScale(t *testing.T) {

@@ -55,7 +55,7 @@ type renderer struct {
 
 // render returns the whole tree of the instance in a file.
 func render(ctx context.Context, libretto, example, instance string) (*tree, error) {
-	directory, err := os.MkdirTemp("", "vitessflags-render")
+	directory, err := os.MkdirTemp("", "vitess-flags-render")
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Command vitess brings the Vitess example up on a control plane of its own, changes its image and deletes it, and checks the order in
+// Command demo brings the Vitess example up on a control plane of its own, changes its image and deletes it, and checks the order in
 // which that happens. `make vitess` runs it. With -clusters it creates that many large clusters instead, and measures what they cost.
 package main
 

@@ -1,7 +1,7 @@
-// Command vitessflags tries the Vitess example with the real programs of Vitess, which it builds in modules of their own. The flags
+// Command flags tries the Vitess example with the real programs of Vitess, which it builds in modules of their own. The flags
 // that the operator writes have to be known to the programs, and the topology that its Jobs write has to be read by them.
 //
-//	vitessflags [-bin DIRECTORY] [-only flags|topology] EXAMPLE INSTANCE
+//	flags [-bin DIRECTORY] [-only flags|topology] EXAMPLE INSTANCE
 //
 // EXAMPLE is a directory with definitions, INSTANCE a file with an object of theirs. The directory of -bin has libretto, and gets what
 // is built below vitess/.
@@ -25,7 +25,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "vitessflags:", err)
+		fmt.Fprintln(os.Stderr, "vitess-flags:", err)
 		stop()
 		os.Exit(1)
 	}
@@ -41,14 +41,14 @@ type options struct {
 
 func parse(args []string) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("vitessflags", flag.ContinueOnError)
+	flags := flag.NewFlagSet("vitess-flags", flag.ContinueOnError)
 	flags.StringVar(&o.bin, "bin", "bin", "the directory of libretto; the programs of Vitess are built in vitess/ there")
 	flags.StringVar(&o.only, "only", "", "flags or topology: try nothing else")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() != 2 || (o.only != "" && o.only != "flags" && o.only != "topology") {
-		return o, errors.New("write vitessflags [-bin DIRECTORY] [-only flags|topology] EXAMPLE INSTANCE")
+		return o, errors.New("write flags [-bin DIRECTORY] [-only flags|topology] EXAMPLE INSTANCE")
 	}
 	o.example, o.instance = flags.Arg(0), flags.Arg(1)
 	var err error

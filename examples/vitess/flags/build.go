@@ -68,7 +68,7 @@ func (m module) build(ctx context.Context, packages map[string]string, out io.Wr
 	if len(packages) == 0 {
 		return nil
 	}
-	directory, err := os.MkdirTemp("", "vitessflags-build")
+	directory, err := os.MkdirTemp("", "vitess-flags-build")
 	if err != nil {
 		return err
 	}

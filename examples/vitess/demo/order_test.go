@@ -95,7 +95,7 @@ func TestRolledOneAtATime(t *testing.T) {
 
 func TestNextReading(t *testing.T) {
 	for _, entry := range nextReading {
-		if _, err := os.Stat(filepath.Join("..", "..", entry[0])); err != nil {
+		if _, err := os.Stat(filepath.Join("..", "..", "..", entry[0])); err != nil {
 			t.Errorf("what the summary points at is not there: %v", err)
 		}
 	}

@@ -195,7 +195,7 @@ func (r *replacer) host(match string) string {
 
 // newPlaces returns places in a new temporary directory.
 func newPlaces(t *tree) (*places, error) {
-	directory, err := os.MkdirTemp("", "vitessflags")
+	directory, err := os.MkdirTemp("", "vitess-flags")
 	if err == nil {
 		err = os.Chmod(directory, 0o755)
 	}
