@@ -11,6 +11,9 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
@@ -25,8 +28,18 @@ type Definition struct {
 	// Extensions are the endings of the files that belong to the engine, each
 	// with its dot. An engine without any can only be asked for by name.
 	Extensions []string
+	// Imports matches an import that binds names, at the start of a line. Its group has the names, as "{a, b as c}" or "a". Nil means
+	// that the language has none.
+	Imports *regexp.Regexp
+	// Tests are the files of tests that the engine runs. Nil means none.
+	Tests *TestFiles
 	// New starts the engine. It is called at most once for each process.
 	New func(Config) (Engine, error)
+}
+
+// Owns reports whether the script of that path belongs to the engine if no other one has a longer extension.
+func (d Definition) Owns(path string) bool {
+	return slices.ContainsFunc(d.Extensions, func(extension string) bool { return strings.HasSuffix(path, extension) })
 }
 
 // Config is what an engine may use of the process that it runs in.

@@ -21,6 +21,7 @@ var ErrMissing = errors.New("not found: create it, or correct the name in script
 
 // moduleTree holds the files of all sources at one moment.
 type moduleTree struct {
+	engines *engines.Registry
 	files   map[string]string
 	origins map[string]Origin // of each file
 	bytes   int
@@ -38,7 +39,7 @@ type moduleTree struct {
 
 // assemble puts the files of all sources into one tree, and collects all problems.
 func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *moduleTree {
-	d := newModuleTree()
+	d := newModuleTree(registry)
 	d.trustDomain = spec.trustDomain()
 	for _, source := range spec.Sources {
 		d.addSource(source, readings[source.Origin()])
@@ -90,8 +91,8 @@ func (d *moduleTree) means(spec Spec, registry *engines.Registry, file string) b
 	return false
 }
 
-func newModuleTree() *moduleTree {
-	return &moduleTree{files: map[string]string{}, origins: map[string]Origin{}}
+func newModuleTree(registry *engines.Registry) *moduleTree {
+	return &moduleTree{engines: registry, files: map[string]string{}, origins: map[string]Origin{}}
 }
 
 func (d *moduleTree) addInline(spec Spec, registry *engines.Registry) {

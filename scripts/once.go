@@ -87,7 +87,7 @@ func CompileText(ctx context.Context, registry *engines.Registry, spec Spec, tex
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	d := newModuleTree()
+	d := newModuleTree(registry)
 	d.trustDomain = text.TrustDomain
 	maps.Copy(d.files, text.Files)
 	for name, hook := range text.Spec.Hooks {

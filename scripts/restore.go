@@ -83,7 +83,7 @@ func (t *Tree) restore(ctx context.Context, id RevisionID) (*Revision, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: what is kept of revision %s can't be used: %w", archive.ErrNone, id.Short(), err)
 	}
-	d := newModuleTree()
+	d := newModuleTree(t.library.Engines)
 	maps.Copy(d.files, archived.Files)
 	d.addInline(spec, t.library.Engines)
 	content := fingerprintOf(d.files, hooks)

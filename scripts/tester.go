@@ -78,19 +78,8 @@ func IsLibrary(file string) bool {
 }
 
 // IsTest reports whether a file of a tree is one of tests, by its name. No hook imports it. The tests of libraries are their authors'.
-func IsTest(file string) bool {
-	if IsLibrary(file) {
-		return false
-	}
-	name := path.Base(file)
-	stem, extension := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
-	switch extension {
-	case ".yaml", ".jsonnet":
-		return strings.HasSuffix(stem, "_test")
-	case ".js", ".ts":
-		return strings.HasSuffix(stem, ".test")
-	}
-	return false
+func IsTest(registry *engines.Registry, file string) bool {
+	return !IsLibrary(file) && (registry.TestsIn(file) != nil || strings.HasSuffix(file, testSuffix))
 }
 
 const (

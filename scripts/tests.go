@@ -222,7 +222,7 @@ func (d *moduleTree) originOfTest(file string) Origin {
 	}
 	first := ""
 	for name, origin := range d.origins {
-		if origin.Hook == "" && IsTest(name) && (first == "" || name < first) {
+		if origin.Hook == "" && IsTest(d.engines, name) && (first == "" || name < first) {
 			first = name
 		}
 	}

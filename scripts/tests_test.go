@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -426,6 +427,10 @@ func TestTestsOfManyDomains(t *testing.T) {
 }
 
 func TestIsTest(t *testing.T) {
+	registry, err := engines.NewRegistry(engines.Config{}, standard.Scripts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for file, want := range map[string]bool{
 		"webapp_test.yaml": true, "lib/names.test.js": true, "names.test.ts": true, "lib/names_test.jsonnet": true,
 		"webapp.yaml": false, "test.yaml": false, "names_test.js": false, "names.test.jsonnet": false, "test.ts": false, "latest.js": false,
@@ -433,7 +438,7 @@ func TestIsTest(t *testing.T) {
 		// The tests of libraries are their authors'.
 		"vendor/github.com/org/lib/lib_test.jsonnet": false, "lib/node_modules/a/a.test.js": false, "vendored/a.test.js": true, "vendor_test.jsonnet": true,
 	} {
-		if got := scripts.IsTest(file); got != want {
+		if got := scripts.IsTest(registry, file); got != want {
 			t.Errorf("%s is a file of tests: %v, want %v", file, got, want)
 		}
 	}

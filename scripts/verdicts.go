@@ -99,7 +99,7 @@ func (d *moduleTree) text() fingerprint { return fingerprintOf(d.sourceFiles(), 
 // hasTests reports whether a source has a file of tests.
 func (d *moduleTree) hasTests() bool {
 	for file, origin := range d.origins {
-		if origin.Hook == "" && IsTest(file) {
+		if origin.Hook == "" && IsTest(d.engines, file) {
 			return true
 		}
 	}

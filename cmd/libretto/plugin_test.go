@@ -73,7 +73,7 @@ func TestCompletion(t *testing.T) {
 		"render -f ":                   ":0\n", // files
 		"check ":                       ":0\n",
 		"init ":                        "composite\ndecorator\nmap\n:4\n",
-		"init map --lang ":             "ts\njs\njsonnet\ncel\n:4\n",
+		"init map --lang ":             "cel\njs\njsonnet\nts\n:4\n",
 		"init map ":                    ":4\n",
 		"rollout pa":                   "pause\tKeep every parent at its revision of the scripts\n:4\n",
 		"rollout pause a --dry-run ":   "none\nclient\nserver\n:4\n",

@@ -164,7 +164,7 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 		r.skipped = append(r.skipped, path)
 		return err
 	}
-	if isNoManifest(entry.Name()) {
+	if r.isNoManifest(entry.Name()) {
 		r.skipped = append(r.skipped, path)
 		return nil
 	}
@@ -190,8 +190,8 @@ func onlyTests(objects []loaded) []loaded {
 }
 
 // isNoManifest reports whether a file with the ending of a manifest is known to be something else, that lies beside scripts.
-func isNoManifest(name string) bool {
-	return strings.HasSuffix(name, ".cel.yaml") || strings.HasSuffix(name, ".schema.json") ||
+func (r *reader) isNoManifest(name string) bool {
+	return r.options.IsScript != nil && r.options.IsScript(name) || strings.HasSuffix(name, ".schema.json") ||
 		slices.Contains([]string{"package.json", "package-lock.json", "jsconfig.json", "jsonnetfile.json", "jsonnetfile.lock.json"}, name) ||
 		strings.HasPrefix(name, "tsconfig") && strings.HasSuffix(name, ".json")
 }

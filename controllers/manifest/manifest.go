@@ -48,6 +48,8 @@ type Options struct {
 	Scripts map[types.NamespacedName]string
 	// ScriptsDir is the directory that script sources of kind directory are below, like the host's --scripts-dir.
 	ScriptsDir string
+	// IsScript reports whether a file of a directory is a script, by its name, and no manifest. Nil means none.
+	IsScript func(name string) bool
 	// Within bounds what is read.
 	Within Boundary
 	// Ignore reports whether a file of a directory is not read, and not among those that are skipped. Nil means none.

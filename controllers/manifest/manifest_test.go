@@ -13,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -139,6 +140,7 @@ func TestLoad(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.options.IsScript = standard.IsScript
 			set, err := Load(t.Context(), c.options)
 			if err != nil {
 				t.Fatal(err)

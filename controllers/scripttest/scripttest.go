@@ -54,7 +54,7 @@ var errNoWorker = fmt.Errorf("the script workers were busy with calls: %w", engi
 func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.TestReport, error) {
 	run := &run{Runner: r, text: text}
 	for _, file := range slices.Sorted(maps.Keys(text.Files)) {
-		if !scripts.IsTest(file) {
+		if !scripts.IsTest(r.Scripts, file) {
 			continue
 		}
 		err := run.file(ctx, file)

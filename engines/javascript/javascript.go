@@ -16,9 +16,13 @@ package javascript
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
+
+// importStatement matches the imports that bind names, at the start of a line.
+var importStatement = regexp.MustCompile(`(?m)^import\s+(?:type\s+)?([^"'()]*?)\s*\bfrom\s*["'][^"'\n]*["']`)
 
 // Definition describes the engine.
 func Definition() engines.Definition {
@@ -26,6 +30,8 @@ func Definition() engines.Definition {
 		Name:       "JavaScript",
 		Doc:        "Runs hooks written in JavaScript or TypeScript, as ES modules or CommonJS.",
 		Extensions: []string{".js", ".mjs", ".cjs", ".ts"},
+		Imports:    importStatement,
+		Tests:      &engines.TestFiles{Endings: []string{".test.js", ".test.ts"}},
 		New:        func(engines.Config) (engines.Engine, error) { return engine{}, nil },
 	}
 }

@@ -16,9 +16,13 @@ package jsonnet
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
+
+// importLocal matches a local that is an import and nothing else.
+var importLocal = regexp.MustCompile(`(?m)^\s*local\s+([A-Za-z_]\w*)\s*=\s*import(?:str|bin)?\s*["'][^"'\n]*["']\s*[;,]`)
 
 // Definition describes the engine.
 func Definition() engines.Definition {
@@ -26,6 +30,8 @@ func Definition() engines.Definition {
 		Name:       "Jsonnet",
 		Doc:        "Runs hooks written in Jsonnet.",
 		Extensions: []string{".jsonnet", ".libsonnet"},
+		Imports:    importLocal,
+		Tests:      &engines.TestFiles{Endings: []string{"_test.jsonnet"}, ByPath: true},
 		New: func(engines.Config) (engines.Engine, error) {
 			return engine{stoppable: hasEvalHooks(), cache: newCache()}, nil
 		},

@@ -2,6 +2,8 @@
 package standard
 
 import (
+	"slices"
+
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/cel"
 	"github.com/libretto-k8s/libretto/engines/javascript"
@@ -22,6 +24,11 @@ func Scripts() []engines.Definition {
 		jsonnet.Definition(),
 		cel.Definition(),
 	}
+}
+
+// IsScript reports whether a file is a script, by its name.
+func IsScript(path string) bool {
+	return slices.ContainsFunc(Scripts(), func(d engines.Definition) bool { return d.Owns(path) })
 }
 
 // Others returns the engines that run no code of users.

@@ -37,7 +37,7 @@ func NewRegistry(tb testing.TB) *engines.Registry {
 
 // Run runs the cases below some paths. Warnings are returned too: a test that has any may say something else than a cluster.
 func Run(ctx context.Context, registry *engines.Registry, paths ...string) (results []controllertest.Result, warnings []string, err error) {
-	found, err := suite.Find(paths...)
+	found, err := suite.Find(registry, paths...)
 	if err != nil {
 		return nil, nil, err
 	}

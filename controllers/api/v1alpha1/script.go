@@ -77,12 +77,8 @@ type ScriptLimits struct {
 // ScriptEngine is a language that scripts are written in.
 type ScriptEngine string
 
-// The engines.
-const (
-	JavaScriptEngine ScriptEngine = "JavaScript"
-	JsonnetEngine    ScriptEngine = "Jsonnet"
-	CELEngine        ScriptEngine = "CEL"
-)
+// JavaScriptEngine is the one for which there is HTTPContextSignature.
+const JavaScriptEngine ScriptEngine = "JavaScript"
 
 // ScriptSignature is a calling convention for scripts.
 type ScriptSignature string

@@ -1,5 +1,5 @@
-// Package functiontest runs the tests of functions alone: files *.test.js and *.test.ts, which import libretto/test, and
-// *_test.jsonnet, which are objects of {actual, expected} and booleans. They run in the engines of hooks, under their limits.
+// Package functiontest runs the tests of functions alone: files that list their tests, such as those that import libretto/test, and
+// files that are objects of {actual, expected} and booleans. They run in the engines of hooks, under their limits.
 package functiontest
 
 import (
@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -31,17 +29,11 @@ const (
 	maxTests = 20_000
 	// loadTimeout is how long a file may take to compile, and to list its tests.
 	loadTimeout = 30 * time.Second
-	// jsonnetBatch is how many tests of Jsonnet run in one call, and javaScriptBatch how many of a JavaScript file with more than maxSingle.
-	jsonnetBatch    = 1000
-	javaScriptBatch = 100
-	maxSingle       = 500
+	// pathBatch is how many tests that go by their paths run in one call, and listBatch how many of a list with more than maxSingle.
+	pathBatch = 1000
+	listBatch = 100
+	maxSingle = 500
 )
-
-// fileName matches the names of files of tests.
-var fileName = regexp.MustCompile(`(?:\.test\.(?:js|ts)|_test\.jsonnet)$`)
-
-// IsTestFile reports whether a file of that name holds tests of functions.
-func IsTestFile(name string) bool { return fileName.MatchString(name) }
 
 // Options are how tests run.
 type Options struct {
@@ -68,6 +60,8 @@ type Options struct {
 type testFile struct {
 	options Options
 	program engines.Program
+	// byPath is as in engines.TestFiles.
+	byPath bool
 	// name is the file's path as results have it, root the folder of its tree, and entry its path in there.
 	name, root, entry string
 	// number is part of the origin of calls: a test that ended a worker is not held back when its file is loaded again.
@@ -162,22 +156,20 @@ func (f *testFile) hadNoWorker(err error) bool {
 	return f.options.Background && (errors.Is(err, engines.ErrNoWorker) || f.starved.Load())
 }
 
-func (f *testFile) isJsonnet() bool { return strings.HasSuffix(f.entry, ".jsonnet") }
-
 func (f *testFile) batchSize(tests int) int {
 	switch {
-	case f.isJsonnet():
-		return jsonnetBatch
+	case f.byPath:
+		return pathBatch
 	case tests > maxSingle:
-		return javaScriptBatch
+		return listBatch
 	default:
 		return 1
 	}
 }
 
-// partSize returns how many tests of a batch that failed are run in one call. Calls of JavaScript are the same whatever they run.
+// partSize returns how many tests of a batch that failed are run in one call. Calls of a list are the same whatever they run.
 func (f *testFile) partSize(tests int) int {
-	if f.isJsonnet() {
+	if f.byPath {
 		return max(1, tests/10)
 	}
 	return 1
@@ -203,14 +195,12 @@ func (f *testFile) read() (engines.Files, error) {
 
 // load compiles the file and lists its tests.
 func (f *testFile) load(ctx context.Context, registry *engines.Registry, files engines.Files) ([]test, error) {
-	name, err := registry.NameForPath(f.entry)
+	engine, err := registry.ForPath(f.entry)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := registry.ByName(name)
-	if err != nil {
-		return nil, err
-	}
+	kind := registry.TestsIn(f.entry)
+	f.byPath = kind != nil && kind.ByPath
 	ctx, cancel := engines.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
@@ -224,10 +214,10 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 		f.program = f.options.Coverage.Watch(map[string]engines.Program{engines.HookTest: f.onDisk(f.program)})[engines.HookTest]
 	}
 	var tests []test
-	if f.isJsonnet() {
-		tests, err = f.listJsonnet(ctx)
+	if f.byPath {
+		tests, err = f.listPaths(ctx)
 	} else {
-		tests, err = f.listJavaScript(ctx)
+		tests, err = f.listTests(ctx)
 	}
 	if err == nil && len(tests) == 0 && f.options.Select == nil {
 		err = engines.InvalidError(engines.Location{File: f.entry}, "there are no tests in it")

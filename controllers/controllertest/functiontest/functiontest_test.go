@@ -64,7 +64,7 @@ func TestResults(t *testing.T) {
 			var files []string
 			for _, f := range archive.Files[:len(archive.Files)-1] {
 				write(t, filepath.Join(root, f.Name), string(f.Data))
-				if functiontest.IsTestFile(f.Name) {
+				if registry.TestsIn(f.Name) != nil {
 					files = append(files, filepath.Join(root, f.Name))
 				}
 			}

@@ -14,8 +14,8 @@ import (
 // separator is what is between the names of groups and tests.
 const separator = " > "
 
-// listJavaScript returns the tests that the file registers.
-func (f *testFile) listJavaScript(ctx context.Context) ([]test, error) {
+// listTests returns the tests that the file registers.
+func (f *testFile) listTests(ctx context.Context) ([]test, error) {
 	response, err := f.call(ctx, "", loadTimeout, map[string]any{})
 	if err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (f *testFile) tooMany(found int) error {
 	return engines.InvalidError(engines.Location{File: f.entry}, "it has %d tests, more than %d: divide it", found, maxTests)
 }
 
-// listJsonnet returns the fields of the object that are tests. Groups are looked into.
-func (f *testFile) listJsonnet(ctx context.Context) ([]test, error) {
+// listPaths returns the fields of the object that are tests. Groups are looked into.
+func (f *testFile) listPaths(ctx context.Context) ([]test, error) {
 	found, err := f.inspect(ctx, loadTimeout, [][]any{{}})
 	if err != nil {
 		return nil, err
@@ -120,9 +120,9 @@ func (f *testFile) fieldsOf(ctx context.Context, group []any, of map[string]any,
 	if len(tests)+len(names) > maxTests {
 		return nil, f.tooMany(len(tests) + len(names))
 	}
-	for from := 0; from < len(names); from += jsonnetBatch {
+	for from := 0; from < len(names); from += pathBatch {
 		var paths [][]any
-		for _, name := range names[from:min(from+jsonnetBatch, len(names))] {
+		for _, name := range names[from:min(from+pathBatch, len(names))] {
 			paths = append(paths, append(group[:len(group):len(group)], name))
 		}
 		var err error

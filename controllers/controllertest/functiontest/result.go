@@ -42,7 +42,7 @@ func (f *testFile) runBatch(ctx context.Context, tests []test, results []control
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if len(tests) > 1 && (err != nil || f.isJsonnet() && len(response.Logs) > 0) {
+	if len(tests) > 1 && (err != nil || f.byPath && len(response.Logs) > 0) {
 		size := f.partSize(len(tests))
 		for from := 0; from < len(tests); from += size {
 			to := min(from+size, len(tests))

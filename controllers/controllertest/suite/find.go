@@ -13,13 +13,14 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // Found are the test files below some paths, sorted, each once.
 type Found struct {
 	// Cases are files of kind ControllerTest.
 	Cases []string
-	// Functions are tests of functions alone, in JavaScript, TypeScript and Jsonnet.
+	// Functions are tests of functions alone, which engines run.
 	Functions []string
 	// Skipped are files that are named like tests and are none, each with the reason.
 	Skipped []string
@@ -27,13 +28,16 @@ type Found struct {
 	Directories []string
 }
 
-// functionSuffixes end the names of tests of functions.
-var functionSuffixes = []string{".test.js", ".test.ts", "_test.jsonnet"}
+// finder adds what it finds.
+type finder struct {
+	*Found
+	engines *engines.Registry
+}
 
 // Find returns the test files among the paths: files, and directories with all that is below them, except hidden files and folders,
 // node_modules and vendor. A path may end in /... like a pattern of Go.
-func Find(paths ...string) (*Found, error) {
-	f := &Found{}
+func Find(registry *engines.Registry, paths ...string) (*Found, error) {
+	f := finder{&Found{}, registry}
 	for _, given := range paths {
 		name := given
 		if trimmed, recursive := strings.CutSuffix(filepath.ToSlash(given), "/..."); recursive || given == "..." {
@@ -60,11 +64,11 @@ func Find(paths ...string) (*Found, error) {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	return f, nil
+	return f.Found, nil
 }
 
 // addDirectory adds the tests of a directory. Links in it are not followed.
-func (f *Found) addDirectory(root string) error {
+func (f finder) addDirectory(root string) error {
 	root += string(filepath.Separator) // So that a link to a folder is followed if it was named.
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -81,7 +85,7 @@ func (f *Found) addDirectory(root string) error {
 			return nil
 		case strings.HasPrefix(name, "."):
 			return nil // Such as the lock file of an editor.
-		case isTestName(name):
+		case isTestName(f.engines, name):
 			return f.addFile(path, false)
 		default:
 			return nil
@@ -90,16 +94,12 @@ func (f *Found) addDirectory(root string) error {
 }
 
 // isTestName reports whether a file is named like a test.
-func isTestName(name string) bool {
-	return strings.HasSuffix(name, controllertest.FileSuffix) || isFunctionTest(name)
-}
-
-func isFunctionTest(name string) bool {
-	return slices.ContainsFunc(functionSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+func isTestName(registry *engines.Registry, name string) bool {
+	return strings.HasSuffix(name, controllertest.FileSuffix) || registry.TestsIn(name) != nil
 }
 
 // addFile adds a file. One that was named must be a test.
-func (f *Found) addFile(name string, named bool) error {
+func (f finder) addFile(name string, named bool) error {
 	switch info, err := os.Stat(name); {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		f.Skipped = append(f.Skipped, name+": left out: it is a link to nothing, or was just removed")
@@ -109,7 +109,7 @@ func (f *Found) addFile(name string, named bool) error {
 	case !info.Mode().IsRegular():
 		f.Skipped = append(f.Skipped, name+": is no regular file")
 		return nil
-	case isFunctionTest(name):
+	case f.engines.TestsIn(name) != nil:
 		f.Functions = append(f.Functions, name)
 		return nil
 	}

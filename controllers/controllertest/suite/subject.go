@@ -119,7 +119,9 @@ func (s *subjects) load(ctx context.Context, from source) (compiled, []string, e
 func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
 	options := manifest.Options{
 		Filenames: []string{from.definition}, CRDs: from.crds, Namespace: from.namespace, ScriptsDir: s.scriptsDir,
-		Scripts: map[types.NamespacedName]string{}, Ignore: isTestName, Within: from.within,
+		Scripts: map[types.NamespacedName]string{}, Within: from.within,
+		Ignore:   func(name string) bool { return isTestName(s.engines, name) },
+		IsScript: s.engines.HasScript,
 	}
 	for name, directory := range from.scripts {
 		namespace, name, _ := strings.Cut(name, "/")

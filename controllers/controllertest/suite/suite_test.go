@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 // place writes files into a folder, which becomes the working directory.
@@ -32,9 +33,20 @@ func place(t *testing.T, files map[string]string) {
 	}
 }
 
+// newRegistry returns the engines.
+func newRegistry(t *testing.T) *engines.Registry {
+	t.Helper()
+	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
+
 const header = "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\n"
 
 func TestFind(t *testing.T) {
+	registry := newRegistry(t)
 	place(t, map[string]string{
 		"a_test.yaml": header, "app/b_test.yaml": "# A comment.\n---\n" + header, "app/deep/er/c_test.yaml": header, "app/a.test.js": "", "app/a.test.ts": "",
 		"app/a_test.jsonnet": "", "app/helm_test.yaml": "suite: a\n", "app/typo_test.yaml": "apiVersion: libretto.dev/v1alpha1\nkind: ControlerTest\n",
@@ -66,7 +78,7 @@ func TestFind(t *testing.T) {
 		"nothing of that name":         {[]string{"absent"}, Found{}, "stat absent: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Find(c.paths...)
+			got, err := Find(registry, c.paths...)
 			if c.failed != "" {
 				if err == nil || err.Error() != c.failed {
 					t.Errorf("%v, want %s", err, c.failed)
@@ -82,7 +94,7 @@ func TestFind(t *testing.T) {
 		})
 	}
 	testFindLinks(t)
-	all, err := Find(".", "...")
+	all, err := Find(registry, ".", "...")
 	if err != nil || len(all.Cases) != 6 || all.Cases[0] != "a_test.yaml" {
 		t.Errorf("the present folder has %v: %v", all, err)
 	}
@@ -91,12 +103,13 @@ func TestFind(t *testing.T) {
 // testFindLinks checks that a link to a folder is followed if it is named, and that no other link ends the search.
 func testFindLinks(t *testing.T) {
 	t.Helper()
+	registry := newRegistry(t)
 	for link, target := range map[string]string{"link": "app/deep", "app/deep/loop": "..", "app/deep/gone_test.yaml": "nowhere", "app/deep/.#c_test.yaml": "editor@host"} {
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := Find("link")
+	got, err := Find(registry, "link")
 	want := &Found{
 		Cases: []string{"link/er/c_test.yaml"}, Directories: []string{"link", "link/er"},
 		Skipped: []string{"link/gone_test.yaml: left out: it is a link to nothing, or was just removed"},
@@ -104,7 +117,7 @@ func testFindLinks(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
-	if _, err := Find("app/deep/gone_test.yaml"); err == nil {
+	if _, err := Find(registry, "app/deep/gone_test.yaml"); err == nil {
 		t.Error("a link to nothing that is named is no error")
 	}
 }
@@ -172,11 +185,12 @@ func run(t *testing.T, e *fakeEngine, o Options) (ids []string, results []contro
 	var err error
 	o.Engines, err = engines.NewRegistry(engines.Config{}, engines.Definition{
 		Name: "JavaScript", Extensions: []string{".js"}, New: func(engines.Config) (engines.Engine, error) { return e, nil },
+		Tests: &engines.TestFiles{Endings: []string{".test.js", "_test.jsonnet"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Find(".")
+	found, err := Find(o.Engines, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 )
 
 // Inputs are the files and directories that results depend on. The value of a directory is whether all files in it matter, or only
@@ -30,7 +32,7 @@ func (i Inputs) DependOn(name string) bool {
 	case all:
 		return true
 	default:
-		return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(base)) && !isTestName(base)
+		return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(base)) && !strings.HasSuffix(base, controllertest.FileSuffix)
 	}
 }
 

@@ -169,7 +169,7 @@ func (b *Bundle) files(
 	var cases strings.Builder
 	for file, text := range compiled.Files {
 		switch {
-		case !withTests || !scripts.IsTest(file) || compiled.Origins[file].Hook != "":
+		case !withTests || !scripts.IsTest(registry, file) || compiled.Origins[file].Hook != "":
 		case strings.HasSuffix(file, ".yaml"):
 			cases.WriteString(file + "\n" + text)
 		default:

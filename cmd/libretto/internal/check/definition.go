@@ -214,7 +214,7 @@ func (d *definitionCheck) checkScripts(ctx context.Context, spec scripts.Spec, c
 	}
 	d.checkTests(ctx, spec, compiled)
 	if len(compiled.Problems) == 0 {
-		d.tree = newTree(spec, compiled)
+		d.tree = newTree(d.registry, spec, compiled)
 		d.checkTree(d.tree)
 	}
 }

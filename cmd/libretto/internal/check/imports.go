@@ -1,9 +1,7 @@
 package check
 
 import (
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -13,22 +11,13 @@ type unusedImport struct {
 	line int
 }
 
-var (
-	// importStatement matches the imports of JavaScript that bind names, at the start of a line.
-	importStatement = regexp.MustCompile(`(?m)^import\s+(?:type\s+)?([^"'()]*?)\s*\bfrom\s*["'][^"'\n]*["']`)
-	// importLocal matches a local of Jsonnet that is an import and nothing else.
-	importLocal = regexp.MustCompile(`(?m)^\s*local\s+([A-Za-z_]\w*)\s*=\s*import(?:str|bin)?\s*["'][^"'\n]*["']\s*[;,]`)
-	// boundName matches a name of an import clause, with the name that it is bound to.
-	boundName = regexp.MustCompile(`^(?:type\s+)?(?:[\w$*"']+\s+as\s+)?([A-Za-z_$][\w$]*)$`)
-)
+// boundName matches a name of an import clause, with the name that it is bound to.
+var boundName = regexp.MustCompile(`^(?:type\s+)?(?:[\w$*"']+\s+as\s+)?([A-Za-z_$][\w$]*)$`)
 
-// unusedImports returns the names that a file imports and does not have anywhere else, not even in a comment.
-func unusedImports(file, text string) []unusedImport {
-	statement := importStatement
-	switch {
-	case slices.Contains([]string{".jsonnet", ".libsonnet"}, path.Ext(file)):
-		statement = importLocal
-	case !slices.Contains([]string{".js", ".mjs", ".ts"}, path.Ext(file)):
+// unusedImports returns the names that a text imports and does not have anywhere else, not even in a comment. statement matches its
+// imports, as engines.Definition has them. It may be nil.
+func unusedImports(statement *regexp.Regexp, text string) []unusedImport {
+	if statement == nil {
 		return nil
 	}
 	var unused []unusedImport

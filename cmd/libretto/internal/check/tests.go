@@ -18,7 +18,7 @@ func (d *definitionCheck) checkTests(ctx context.Context, spec scripts.Spec, com
 		severity = Warning
 	}
 	for _, file := range slices.Sorted(maps.Keys(compiled.Files)) {
-		if !scripts.IsTest(file) {
+		if !scripts.IsTest(d.registry, file) {
 			continue
 		}
 		for _, err := range d.testProblems(ctx, file, compiled.Files) {
@@ -45,11 +45,7 @@ func (d *definitionCheck) testProblems(ctx context.Context, file string, files e
 
 // compileTest compiles a file of tests of functions.
 func (d *definitionCheck) compileTest(ctx context.Context, file string, files engines.Files) error {
-	name, err := d.registry.NameForPath(file)
-	if err != nil {
-		return err
-	}
-	engine, err := d.registry.ByName(name)
+	engine, err := d.registry.ForPath(file)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 // tree is a module tree that loads. What it says about the use of files and names it takes from the text, by rules that hold
 // in every language: what no text names can't be used. So a use may be missed in favour of the author, and none is made up.
 type tree struct {
+	engines *engines.Registry
 	spec    scripts.Spec
 	files   engines.Files
 	origins map[string]scripts.Origin
@@ -28,8 +29,10 @@ type tree struct {
 	always []string
 }
 
-func newTree(spec scripts.Spec, compiled *scripts.Compiled) *tree {
-	t := &tree{spec: spec, files: compiled.Files, origins: compiled.Origins, reached: map[string]bool{}, tested: map[string]bool{}}
+func newTree(registry *engines.Registry, spec scripts.Spec, compiled *scripts.Compiled) *tree {
+	t := &tree{
+		engines: registry, spec: spec, files: compiled.Files, origins: compiled.Origins, reached: map[string]bool{}, tested: map[string]bool{},
+	}
 	t.index()
 	for file, origin := range t.origins {
 		if origin.Hook != "" {
@@ -42,7 +45,7 @@ func newTree(spec scripts.Spec, compiled *scripts.Compiled) *tree {
 		}
 	}
 	for file := range t.files {
-		if scripts.IsTest(file) {
+		if scripts.IsTest(registry, file) {
 			t.reach(file, t.tested)
 		}
 	}
@@ -61,7 +64,7 @@ func (t *tree) reach(file string, reached map[string]bool) {
 	names := map[string]bool{}
 	for _, match := range quoted.FindAllStringSubmatch(t.files[file], -1) {
 		names[stem(match[1])] = true
-		names[withoutExtension(match[1])] = true
+		names[path.Base(t.engines.TrimExtension(match[1]))] = true
 	}
 	for name := range names {
 		for _, other := range t.byName[name] {
@@ -79,7 +82,7 @@ func (t *tree) index() {
 	t.byName = map[string][]string{}
 	for file := range t.files {
 		add := func(name string) { t.byName[name] = append(t.byName[name], file) }
-		add(nameOf(file))
+		add(t.nameOf(file))
 		folder := path.Dir(file)
 		switch {
 		case stem(file) != "index" && path.Base(file) != "package.json":
@@ -99,23 +102,15 @@ func stem(file string) string {
 }
 
 // nameOf returns what a file goes by in imports. Those of sync.js do not reach sync.test.js.
-func nameOf(file string) string {
+func (t *tree) nameOf(file string) string {
 	if strings.Contains(path.Base(file), ".test.") {
-		return withoutExtension(file)
+		return path.Base(t.engines.TrimExtension(file))
 	}
 	return stem(file)
 }
 
-func withoutExtension(file string) string {
-	name := path.Base(file)
-	for _, extension := range []string{".js", ".mjs", ".cjs", ".ts"} {
-		name = strings.TrimSuffix(name, extension)
-	}
-	return name
-}
-
 // isCompanion reports whether a file is not meant to be imported: documentation, types, tests, and what tools have.
-func isCompanion(file string) bool {
+func isCompanion(registry *engines.Registry, file string) bool {
 	name := path.Base(file)
 	switch {
 	case strings.HasPrefix(name, "."), strings.HasPrefix(name, "tsconfig"), strings.HasPrefix(name, "jsonnetfile."):
@@ -125,7 +120,7 @@ func isCompanion(file string) bool {
 	}
 	switch path.Ext(name) {
 	case ".md", ".txt", "", ".yaml", ".yml":
-		return !strings.HasSuffix(name, ".cel.yaml")
+		return !registry.HasScript(name)
 	}
 	return strings.HasSuffix(name, ".d.ts") || strings.Contains(name, "_test.") || strings.Contains(name, ".test.")
 }
@@ -136,7 +131,7 @@ func (d *definitionCheck) checkTree(t *tree) {
 		if scripts.IsLibrary(file) {
 			continue
 		}
-		for _, unused := range unusedImports(file, t.files[file]) {
+		for _, unused := range unusedImports(t.engines.ImportsIn(file), t.files[file]) {
 			d.warnf(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 		}
 	}

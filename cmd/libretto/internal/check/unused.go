@@ -41,7 +41,7 @@ func (d *definitionCheck) checkUnused(used map[engines.Location]bool, unknown ma
 	unused := map[scripts.Origin][]string{}
 	for _, file := range slices.Sorted(maps.Keys(d.tree.files)) {
 		place, origin := d.locate(d.tree, engines.Location{File: file}), d.tree.origins[file]
-		if !used[place] && !unknown[origin] && !scripts.IsLibrary(file) && !isCompanion(file) {
+		if !used[place] && !unknown[origin] && !scripts.IsLibrary(file) && !isCompanion(d.registry, file) {
 			used[place] = true
 			unused[origin] = append(unused[origin], file)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 // ManifestFlags are the flags of offline commands that name what to load.
@@ -36,7 +37,7 @@ func (m *ManifestFlags) AddTo(f *pflag.FlagSet) {
 func (m *ManifestFlags) Options(arguments []string, stdin io.Reader) (manifest.Options, error) {
 	o := manifest.Options{
 		Filenames: append(m.filenames, arguments...), Recursive: m.recursive, Stdin: stdin, Namespace: m.Namespace, ScriptsDir: m.ScriptsDir,
-		Scripts: map[types.NamespacedName]string{},
+		Scripts: map[types.NamespacedName]string{}, IsScript: standard.IsScript,
 	}
 	for _, given := range m.scripts {
 		name, directory, ok := strings.Cut(given, "=")

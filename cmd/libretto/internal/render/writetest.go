@@ -129,7 +129,7 @@ func completeTest(
 		f.Scripts[name.String()] = relative
 	}
 	found, err := load(manifest.Options{
-		Filenames: []string{filepath.Join(folder, f.Definition)}, Namespace: files.Namespace, Scripts: files.Scripts,
+		Filenames: []string{filepath.Join(folder, f.Definition)}, Namespace: files.Namespace, Scripts: files.Scripts, IsScript: files.IsScript,
 	})
 	if err != nil {
 		return err

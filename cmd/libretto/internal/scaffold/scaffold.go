@@ -7,6 +7,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -26,8 +27,27 @@ var templates embed.FS
 // Variants are the kinds of definition: composite, decorator and map.
 var Variants = []string{"composite", "decorator", "map"}
 
-// Languages are the languages of scripts, as the extensions of their files but for cel, whose files end with .cel.yaml.
-var Languages = []string{"ts", "js", "jsonnet", "cel"}
+// Languages are the languages of scripts, which are those of the templates: each is the first part of the extension of its files.
+var Languages = slices.Sorted(maps.Keys(extensions))
+
+// extensions are those of scripts, by the language.
+var extensions = extensionsOf("composite")
+
+// extensionsOf returns the extensions of the scripts among the templates of a variant.
+func extensionsOf(variant string) map[string]string {
+	found := map[string]string{}
+	entries, err := templates.ReadDir("templates/" + variant)
+	if err != nil {
+		panic(err) // The templates are compiled in.
+	}
+	for _, entry := range entries {
+		if extension, is := strings.CutPrefix(entry.Name(), variants[variant].script); is {
+			language, _, _ := strings.Cut(extension[1:], ".")
+			found[language] = extension
+		}
+	}
+	return found
+}
 
 // Options describe the controller. What is empty gets a default.
 type Options struct {
@@ -166,7 +186,7 @@ func complete(o Options) (*Controller, error) {
 	if err := checkGroup(o.Group); err != nil {
 		return nil, fmt.Errorf("--group %s: %w", o.Group, err)
 	}
-	c := &Controller{Options: o, Definition: d.definition, Script: d.script + extension(o.Language)}
+	c := &Controller{Options: o, Definition: d.definition, Script: d.script + extensions[o.Language]}
 	if o.Kind == "" {
 		return c, nil
 	}
@@ -227,13 +247,6 @@ func kindFor(name string) string {
 		}
 	}
 	return kind.String()
-}
-
-func extension(language string) string {
-	if language == "cel" {
-		return ".cel.yaml"
-	}
-	return "." + language
 }
 
 // About returns a sentence about what the controller does.

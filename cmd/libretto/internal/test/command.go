@@ -175,8 +175,9 @@ func (t *testRun) noCases(found *suite.Found) error {
 	if t.selects != nil && len(found.Cases)+len(found.Functions) > 0 {
 		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (%s)", where, t.run, hint)
 	}
-	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s, *.test.js, *.test.ts and *_test.jsonnet (%s)",
-		where, controllertest.FileSuffix, controllertest.Kind, hint)
+	kinds := append([]string{controllertest.FileSuffix + " of kind " + controllertest.Kind}, t.registry.TestEndings()...)
+	last := len(kinds) - 1
+	return fmt.Errorf("%s: there are no tests: they are files *%s and *%s (%s)", where, strings.Join(kinds[:last], ", *"), kinds[last], hint)
 }
 
 // check reads the flags.
@@ -215,7 +216,7 @@ func (t *testRun) check() (err error) {
 
 // find returns the test files.
 func (t *testRun) find() (*suite.Found, error) {
-	found, err := suite.Find(t.paths...)
+	found, err := suite.Find(t.registry, t.paths...)
 	if err != nil {
 		return nil, err
 	}

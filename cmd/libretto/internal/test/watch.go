@@ -53,7 +53,7 @@ type testWatch struct {
 
 // run runs the test files that have not run, and those that depend on a changed file.
 func (w *testWatch) run(ctx context.Context, changed []string) error {
-	found, err := suite.Find(w.paths...)
+	found, err := suite.Find(w.registry, w.paths...)
 	if err != nil {
 		return err
 	}

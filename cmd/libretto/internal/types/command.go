@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines/authoring"
+	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 // Flags are the flags of types.
@@ -145,7 +146,7 @@ func declareResources(ctx context.Context, w cli.Process, o *Flags) (string, err
 
 // load loads the files of --crd.
 func (o *Flags) load(ctx context.Context, w cli.Process) (*manifest.Set, error) {
-	set, err := manifest.Load(ctx, manifest.Options{Filenames: o.Crds, Stdin: w.Stdin})
+	set, err := manifest.Load(ctx, manifest.Options{Filenames: o.Crds, Stdin: w.Stdin, IsScript: standard.IsScript})
 	if err == nil {
 		err = set.Err()
 	}
