@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 // Verb is the verb of a write, with its subresource.
@@ -37,6 +39,11 @@ type Write struct {
 	// Dropped are the paths of the fields that the schema does not have.
 	Dropped []string
 	Err     error
+}
+
+// Key returns which object was written.
+func (w *Write) Key() objectkey.Key {
+	return objectkey.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 }
 
 // request is a write in progress.

@@ -88,13 +88,6 @@ func EffectsOf(outcomes ...*Outcome) []rollout.Effect {
 // isBookkeeping reports whether objects of a kind are Libretto's own records.
 func isBookkeeping(kind schema.GroupKind) bool { return kind.Group == v1alpha1.GroupName }
 
-func nameOf(key apply.Key) string {
-	if key.Namespace == "" {
-		return key.Kind.Kind + " " + key.Name
-	}
-	return key.Kind.Kind + " " + key.Namespace + "/" + key.Name
-}
-
 // outcomes returns what has become of each parent.
 func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 	leaves := !r.OnlyDestroyed && r.leavesChildren()

@@ -195,13 +195,13 @@ func (r *run) checkRecreation(p *progress, w *written) {
 		return
 	}
 	if err := r.session.Cluster().CheckCreation(w.desired); err != nil {
-		p.lost = fmt.Errorf("%s would be deleted, and could not be created again: %w", nameOf(w.key), err)
+		p.lost = fmt.Errorf("%s would be deleted, and could not be created again: %w", w.key, err)
 	}
 }
 
 // addWrite notes a write that was made.
 func (r *run) addWrite(p *progress, write memcluster.Write) {
-	key := apply.Key{Kind: write.Kind, Namespace: write.Namespace, Name: write.Name}
+	key := write.Key()
 	w := p.byObject[key]
 	if w == nil {
 		w = &written{key: key, before: write.Before}
@@ -218,7 +218,7 @@ func (r *run) addWrite(p *progress, write memcluster.Write) {
 		*count, *last = *count+1, p.passes
 	}
 	if w.passes > maxRewrites {
-		p.unsettled = fmt.Sprintf("it does not settle: %s is written again in each of %d passes", nameOf(key), maxRewrites)
+		p.unsettled = fmt.Sprintf("it does not settle: %s is written again in each of %d passes", key, maxRewrites)
 	}
 	// A status that never rests is as good as settled, if nothing else has changed for as long.
 	if w.statusPasses > maxRewrites && p.onlyStatus(maxRewrites) {

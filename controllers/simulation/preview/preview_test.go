@@ -194,13 +194,13 @@ func (s scene) preview(t testing.TB, after script, change func(*Input)) []string
 			for _, field := range c.Fields {
 				fields = append(fields, field.String())
 			}
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Action, nameOf(c.Key), strings.Join(fields, ", "))))
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Action, c.Key, strings.Join(fields, ", "))))
 		}
 		if o.Err != nil {
-			lines = append(lines, fmt.Sprintf("%s fails: %v", nameOf(o.Parent), o.Err))
+			lines = append(lines, fmt.Sprintf("%s fails: %v", o.Parent, o.Err))
 		}
 		if o.EndlessStatus {
-			lines = append(lines, nameOf(o.Parent)+" has a status that never rests")
+			lines = append(lines, o.Parent.String()+" has a status that never rests")
 		}
 	}
 	return lines

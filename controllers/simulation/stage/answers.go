@@ -51,6 +51,6 @@ func (a *Answers) Unapplied(ctx context.Context, session *simulation.Session, pa
 // wasPruned reports whether fields were dropped when the last pass wrote an object.
 func (a *Answers) wasPruned(key apply.Key) bool {
 	return slices.ContainsFunc(a.last.Writes, func(w memcluster.Write) bool {
-		return len(w.Dropped) > 0 && key == apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		return len(w.Dropped) > 0 && key == w.Key()
 	})
 }

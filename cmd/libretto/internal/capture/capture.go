@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
@@ -110,7 +111,7 @@ func (w *writer) text(ctx context.Context) ([]byte, error) {
 		}
 		tests = append(tests, text)
 		for _, object := range own {
-			if !slices.ContainsFunc(sources, func(o *unstructured.Unstructured) bool { return nameOf(o) == nameOf(object) }) {
+			if !slices.ContainsFunc(sources, func(o *unstructured.Unstructured) bool { return apply.KeyOf(o) == apply.KeyOf(object) }) {
 				sources = append(sources, object)
 			}
 		}
@@ -148,7 +149,7 @@ func (w *writer) scripts(c Case) []*unstructured.Unstructured {
 
 // header writes what the file is.
 func (w *writer) header(b *bytes.Buffer) {
-	fmt.Fprintf(b, "# %s as it was in a cluster at %s. Its definition and scripts are below.\n", nameOf(w.Cases[0].Reading.Parent),
+	fmt.Fprintf(b, "# %s as it was in a cluster at %s. Its definition and scripts are below.\n", apply.KeyOf(w.Cases[0].Reading.Parent),
 		w.Now.UTC().Format(time.RFC3339))
 	for _, c := range w.Cases {
 		if c.Ran.Why != "" {
@@ -228,13 +229,4 @@ func (w *writer) skip(failures []failure) bool {
 		}
 	}
 	return len(w.skips) > 0
-}
-
-// nameOf returns the kind, namespace and name of an object.
-func nameOf(object *unstructured.Unstructured) string {
-	name := object.GetName()
-	if object.GetNamespace() != "" {
-		name = object.GetNamespace() + "/" + name
-	}
-	return object.GetKind() + " " + name
 }

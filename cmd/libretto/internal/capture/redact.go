@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/merge"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -87,12 +88,12 @@ func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unst
 	}
 	stage.MapStrings(hidden, func(text string) string {
 		if r.mask(text) != r.parts.Mask(text) {
-			r.repeats[nameOf(object)] = true
+			r.repeats[apply.KeyOf(object).String()] = true
 		}
 		return text
 	})
 	if !jsonvalue.Equal(hidden, clean.Object) {
-		r.redacted[nameOf(object)] = true
+		r.redacted[apply.KeyOf(object).String()] = true
 	}
 	return &unstructured.Unstructured{Object: hidden}
 }
@@ -195,7 +196,7 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 	}
 	hidden["kind"], hidden["apiVersion"] = object.GetKind(), object.GetAPIVersion()
 	if jsonvalue.IsSecret(object.Object) || !jsonvalue.Equal(hidden, clean.Object) {
-		r.redacted[nameOf(object)] = true
+		r.redacted[apply.KeyOf(object).String()] = true
 	}
 	return &unstructured.Unstructured{Object: hidden}
 }

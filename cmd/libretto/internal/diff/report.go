@@ -158,7 +158,7 @@ func (r *Report) addTo(all *[]*failure, group, text string, parent apply.Key) {
 		r.failures[group+text] = f
 		*all = append(*all, f)
 	}
-	f.parents = append(f.parents, fullName(parent))
+	f.parents = append(f.parents, parent.String())
 }
 
 // Add adds what becomes of a parent.
@@ -236,9 +236,6 @@ func nameOf(key apply.Key) string {
 	}
 	return key.Namespace + "/" + key.Name
 }
-
-// fullName returns the kind, namespace and name of an object.
-func fullName(key apply.Key) string { return key.Kind.Kind + " " + nameOf(key) }
 
 // sorted returns the groups by action, kind, and the number of objects.
 func (r *Report) sorted() []*group {

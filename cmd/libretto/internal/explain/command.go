@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 )
@@ -100,7 +101,7 @@ func storyOf(ctx context.Context, p *livecluster.Parent, all bool) (*Story, erro
 	if len(found) == 0 {
 		return nil, p.NoDefinition()
 	}
-	story := &Story{Parent: NameOf(p.Object)}
+	story := &Story{Parent: apply.KeyOf(p.Object).String()}
 	var secrets []string
 	for _, f := range found {
 		if f.Err != nil {

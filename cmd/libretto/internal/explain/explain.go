@@ -226,7 +226,7 @@ func (t *teller) tellPass(d *Definition, first *simulation.Result) {
 	for _, w := range first.Writes {
 		if w.Err != nil {
 			d.Changes = slices.Insert(d.Changes, 0, Change{
-				Action: preview.Action(w.Verb), Object: nameOf(w.Kind.Kind, w.Namespace, w.Name), Why: refused + t.masker.Mask(w.Err.Error()),
+				Action: preview.Action(w.Verb), Object: w.Key().String(), Why: refused + t.masker.Mask(w.Err.Error()),
 			})
 		}
 	}
@@ -251,7 +251,7 @@ func rollout(parent *unstructured.Unstructured) string {
 }
 
 func (t *teller) change(c preview.Change) Change {
-	change := Change{Action: c.Action, Object: nameOf(c.Key.Kind.Kind, c.Key.Namespace, c.Key.Name)}
+	change := Change{Action: c.Action, Object: c.Key.String()}
 	for _, f := range c.Fields {
 		change.Fields = append(change.Fields, t.masker.Mask(f.String()))
 	}
@@ -279,7 +279,7 @@ func (t *teller) children(changed map[apply.Key]bool) []Child {
 		if key := apply.KeyOf(object); !wanted[key] || changed[key] {
 			continue
 		}
-		child := Child{Object: NameOf(object)}
+		child := Child{Object: apply.KeyOf(object).String()}
 		if status := readiness.Of(object); status.State != readiness.Ready {
 			child.NotReady = t.masker.Mask(cmp.Or(status.Reason, string(status.State)))
 		}
@@ -314,18 +314,6 @@ func (t *teller) call(call simulation.HookCall) Call {
 		c.Response = stage.MapStrings(stage.HideSecrets(call.Response, find), t.masker.Mask)
 	}
 	return c
-}
-
-// NameOf returns the kind, namespace and name of an object.
-func NameOf(object *unstructured.Unstructured) string {
-	return nameOf(object.GetKind(), object.GetNamespace(), object.GetName())
-}
-
-func nameOf(kind, namespace, name string) string {
-	if namespace == "" {
-		return kind + " " + name
-	}
-	return kind + " " + namespace + "/" + name
 }
 
 // counted returns numbers of objects by kind as text.

@@ -52,7 +52,7 @@ func (o Output) actions(r *Rendering, step simulation.Result) []Action {
 }
 
 func (o Output) action(r *Rendering, step simulation.Result, w memcluster.Write) Action {
-	a := Action{Action: string(w.Verb), Object: nameOf(w.Kind.Kind, w.Namespace, w.Name), Error: text(w.Err), Dropped: w.Dropped}
+	a := Action{Action: string(w.Verb), Object: w.Key().String(), Error: text(w.Err), Dropped: w.Dropped}
 	after := w.After
 	if w.Err != nil && w.Verb != memcluster.Patch {
 		after = &unstructured.Unstructured{Object: w.Sent}
@@ -110,7 +110,7 @@ func (r *Rendering) diffLines(diffs []fielddiff.Diff) []string {
 // left returns the action for a child that is left as it is.
 func (o Output) left(r *Rendering, l Left) Action {
 	a := Action{
-		Action: actionWait, Object: nameOf(l.Key.Kind.Kind, l.Key.Namespace, l.Key.Name), Fields: r.diffLines(l.Diffs()),
+		Action: actionWait, Object: l.Key.String(), Fields: r.diffLines(l.Diffs()),
 		Reason: "it differs from what the hook wants, and the next pass will look at it again",
 	}
 	switch {
@@ -126,6 +126,6 @@ func (o Output) left(r *Rendering, l Left) Action {
 
 // wants reports whether an object is among those that a pass aimed at.
 func wants(step simulation.Result, w memcluster.Write) bool {
-	key := apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+	key := w.Key()
 	return slices.ContainsFunc(step.Desired, func(object *unstructured.Unstructured) bool { return apply.KeyOf(object) == key })
 }

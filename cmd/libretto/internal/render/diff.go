@@ -34,7 +34,7 @@ const endOfColour = "\x1b[0m"
 func (o Output) Diff(renderings []*Rendering) error {
 	w := bufio.NewWriter(o.Out)
 	for _, r := range renderings {
-		fmt.Fprintf(w, "# %s of %s\n", printable.Line(r.Name()), printable.Line(nameOf(r.Definition.GetKind(), "", r.Definition.GetName())))
+		fmt.Fprintf(w, "# %s of %s\n", printable.Line(r.Name()), printable.Line(r.Definition.GetKind()+" "+r.Definition.GetName()))
 		idle := true
 		for i, step := range r.Steps {
 			actions := o.actions(r, step)
@@ -103,7 +103,7 @@ func (o Output) Report(renderings []*Rendering) error {
 	for _, r := range renderings {
 		name := r.Name()
 		if several {
-			name += " of " + nameOf(r.Definition.GetKind(), "", r.Definition.GetName())
+			name += " of " + r.Definition.GetKind() + " " + r.Definition.GetName()
 		}
 		fmt.Fprintf(w, "%s:\n", name)
 		for i, step := range r.Steps {
@@ -123,7 +123,7 @@ func (o Output) Report(renderings []*Rendering) error {
 				for _, path := range write.Dropped {
 					if !isToldBy(step.Events, path) {
 						fmt.Fprintf(w, "%swarning: %s: the API server does not store %s\n",
-							prefix, nameOf(write.Kind.Kind, write.Namespace, write.Name), path)
+							prefix, write.Key().String(), path)
 					}
 				}
 			}

@@ -205,7 +205,7 @@ func (r *renderer) unsettled(err error) error {
 		for _, step := range slices.Backward(rendering.Steps) {
 			if n := len(step.Writes); n > 0 {
 				w := step.Writes[n-1]
-				last := fmt.Sprintf("%s %s", w.Verb, nameOf(w.Kind.Kind, w.Namespace, w.Name))
+				last := fmt.Sprintf("%s %s", w.Verb, w.Key().String())
 				changing = append(changing, fmt.Sprintf("%s, whose last write was %s", rendering.Name(), last))
 				break
 			}

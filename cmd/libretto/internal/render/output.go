@@ -176,7 +176,7 @@ func (o Output) JSON(renderings []*Rendering) error {
 
 func (o Output) document(r *Rendering) renderingDocument {
 	d := renderingDocument{
-		Definition: nameOf(r.Definition.GetKind(), "", r.Definition.GetName()), Parent: r.Name(), Error: text(r.Err()),
+		Definition: r.Definition.GetKind() + " " + r.Definition.GetName(), Parent: r.Name(), Error: text(r.Err()),
 		Steps: []stepDocument{}, Children: []map[string]any{},
 	}
 	d.Status = o.status(r)

@@ -79,14 +79,7 @@ type Left struct {
 
 // Name returns the parent's kind, namespace and name.
 func (r *Rendering) Name() string {
-	return nameOf(r.Object.GetKind(), r.Object.GetNamespace(), r.Object.GetName())
-}
-
-func nameOf(kind, namespace, name string) string {
-	if namespace == "" {
-		return kind + " " + name
-	}
-	return kind + " " + namespace + "/" + name
+	return apply.KeyOf(r.Object).String()
 }
 
 // add adds a pass.

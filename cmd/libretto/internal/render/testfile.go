@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 // TestFile is what a file of tests says about its surroundings. Paths are relative to it.
@@ -126,7 +127,7 @@ func (r *Rendering) isOneOfSeveral() bool {
 func (f TestFile) testCase(r *Rendering, several bool) map[string]any {
 	name := f.short(r.Object)
 	if f.Several {
-		name += " of " + nameOf(r.Definition.GetKind(), "", r.Definition.GetName())
+		name += " of " + r.Definition.GetKind() + " " + r.Definition.GetName()
 	}
 	c := map[string]any{"name": name + " settles"}
 	if err := r.Err(); err != nil {
@@ -170,7 +171,7 @@ func (f TestFile) short(object *unstructured.Unstructured) string {
 	if namespace == f.namespace() {
 		namespace = ""
 	}
-	return nameOf(object.GetKind(), namespace, object.GetName())
+	return objectkey.Key{Kind: object.GroupVersionKind(), Namespace: namespace, Name: object.GetName()}.String()
 }
 
 func (f TestFile) namespace() string {

@@ -70,7 +70,7 @@ func (f *faults) addf(step controllertest.Step, format string, args ...any) {
 // writes adds what can happen to the writes of the passes to come.
 func (f *faults) writes() {
 	for i, w := range f.next {
-		name := nameOf(apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+		name := nameOf(w.Key())
 		reason := metav1.StatusReasonConflict
 		if w.Verb == memcluster.Create {
 			reason = metav1.StatusReasonInternalError

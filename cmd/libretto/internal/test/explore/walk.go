@@ -132,7 +132,7 @@ func (n *node) look(after *node, writes []memcluster.Write) {
 	for _, w := range writes {
 		if w.Err == nil {
 			n.next = append(n.next, w)
-			written[apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = true
+			written[w.Key()] = true
 		}
 	}
 	before := n.checkpoint.Versions()
