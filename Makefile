@@ -22,11 +22,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 CONTROLPLANE_MODULE := $(addprefix test/controlplane/,go.mod go.sum build.sh)
 CONTROLPLANE_SOURCES := $(filter-out %_test.go,$(wildcard test/controlplane/*.go test/controlplane/*/*.go))
 
-# Packages that need a control plane. The unit tests leave them out. They wait more than they compute, so two run for each processor, and those
-# that take longest begin first.
+# Packages that need a control plane. The unit tests leave them out. They wait, too, so that one more runs than there are processors, and those that
+# take longest begin first.
 CLUSTER_PACKAGES := /test/integration/
 SLOWEST_FIRST := $(addprefix ./test/integration/,scripts rollout kinds webhooks hosting edits ...)
-CLUSTER_PARALLEL = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+CLUSTER_PARALLEL = $$((1 + $$(getconf _NPROCESSORS_ONLN)))
 
 export GO
 

@@ -146,11 +146,14 @@ func (s *scene) interrupt(way string, hosts []*cluster.Libretto) {
 	s.waitForChildren()
 }
 
+// previewed is a time in which previews of scripts that compute for seconds end, beside hosts of other tests.
+const previewed = 4 * env.Timeout
+
 // waitForState waits until an edit is in a state.
 func (s *scene) waitForState(st state) v1alpha1.ScriptRolloutStatus {
 	s.T.Helper()
 	var stored v1alpha1.ScriptRolloutStatus
-	s.Eventually(func() error {
+	cluster.Eventually(s.T, previewed, func() error {
 		d := s.definitions()[st.name]
 		if d.status.ScriptRollout != nil {
 			stored = *d.status.ScriptRollout
