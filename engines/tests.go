@@ -15,6 +15,6 @@ type TestFiles struct {
 // [{message, expected, actual, stack, logs}]: expected and actual are texts, stack is as in Error, and logs is how many lines were
 // logged by then. One without a message has passed.
 //
-// A file whose tests go by their paths answers {paths: [PATH]} with what is there, [{type, fields, line, column}], and {run: [PATH]} with results,
-// [{equal, expected, actual}]. A path is a list of names of fields.
+// A file whose tests go by their paths answers {paths: [PATH]} with what is there, [{type, fields, line, column}], and {run: [PATH]} with
+// results, [{equal, expected, actual}]. A path is a list of names of fields.
 const HookTest = "test"

@@ -45,7 +45,8 @@ func (r boundedRecorder) Eventf(object runtime.Object, kind, reason, format stri
 
 // AnnotatedEventf formats and emits an event with annotations.
 func (r boundedRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
-	r.EventRecorder.AnnotatedEventf(object, access.AnnotateEvent(annotations, r.account), kind, reason, "%s", r.bound(fmt.Sprintf(format, args...)))
+	annotations = access.AnnotateEvent(annotations, r.account)
+	r.EventRecorder.AnnotatedEventf(object, annotations, kind, reason, "%s", r.bound(fmt.Sprintf(format, args...)))
 }
 
 func (r boundedRecorder) bound(message string) string {

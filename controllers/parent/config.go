@@ -3,10 +3,6 @@ package parent
 import (
 	"time"
 
-	"github.com/libretto-k8s/libretto/runtime/values/identity"
-
-	openapi "github.com/libretto-k8s/libretto/apply/schema"
-
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
@@ -24,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 

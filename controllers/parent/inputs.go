@@ -98,10 +98,13 @@ func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
 	}
 }
 
+// checksReads reports whether what hooks are shown depends on the account of the definition.
+func (p *pass) checksReads() bool { return !p.config.Account.IsHost() && p.env.Access != nil }
+
 // checkReads returns an error unless the account of the definition may list and watch objects of a resource where they are. The caches are
 // filled by the host's account, so that it is called before hooks are shown an object.
 func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
-	if p.config.Account.IsHost() || p.env.Access == nil {
+	if !p.checksReads() {
 		return nil
 	}
 	for i, object := range objects {
@@ -119,7 +122,7 @@ func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResou
 // checkRelated is checkReads for the related objects of rules. A rule needs the right to read where it looks, as that there is nothing is
 // an answer too.
 func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []*unstructured.Unstructured) error {
-	if p.config.Account.IsHost() || p.env.Access == nil {
+	if !p.checksReads() {
 		return nil
 	}
 	for _, rule := range rules {

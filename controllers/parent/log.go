@@ -77,7 +77,7 @@ func (p *pass) maskConsole(call variant.Call, lines []string) []string {
 	return masked
 }
 
-// logEnd logs how the pass end and when the next one is.
+// logEnd logs how the pass ended and when the next one is.
 func (p *pass) logEnd(result controller.Result, err error) {
 	log := p.env.Log.V(verbosity.Values)
 	if err != nil || !log.Enabled() {

@@ -151,7 +151,7 @@ func (r *Reconciler) prepare(
 	return updated, ctx.Err() // Begin nothing after the finalizer.
 }
 
-// noteEnd notes how a pass end, for the status of the definition and for events. One that end early without an error says nothing.
+// noteEnd notes how a pass ended, for the status of the definition and for events. One that ended early without an error says nothing.
 func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructured, end health.End, result controller.Result, err error) {
 	if err == nil && result.Unfinished {
 		return

@@ -118,15 +118,6 @@ func (i *Impersonator) forget(account identity.Account) {
 	delete(i.accounts, account)
 }
 
-// Check returns why requests can't be made as an account, or nil.
-func (i *Impersonator) Check(ctx context.Context, account identity.Account) error {
-	if account.IsHost() {
-		return nil
-	}
-	_, err := i.authenticate(ctx, account)
-	return err
-}
-
 // authenticate returns a token of an account, or none if it is to be impersonated.
 func (i *Impersonator) authenticate(ctx context.Context, account identity.Account) (token string, err error) {
 	a := i.of(account)

@@ -73,8 +73,8 @@ func ScriptNames(named []v1alpha1.NamedHook) []string {
 	return names
 }
 
-// ArchiveNamespace returns where a host in the namespace own archives the scripts of a definition: in the namespace of all of its sources. If
-// there are several namespaces or a directory, it is that of the definition's account, or the host's own: text must not be copied into a
+// ArchiveNamespace returns where a host in the namespace own archives the scripts of a definition: in the namespace of all of its sources.
+// If there are several namespaces or a directory, it is that of the definition's account, or the host's own: text must not be copied into a
 // namespace with other readers.
 func ArchiveNamespace(settings *v1alpha1.DefinitionSettings, own string) string {
 	own, sources := homeOf(settings, own), settings.ScriptSources

@@ -80,6 +80,7 @@ type parentState struct {
 	counts      counts
 }
 
+// NewStates returns States that know no parent.
 func NewStates(clock clock.PassiveClock) *States {
 	return &States{
 		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*parentState{}, pending: map[controller.Key]struct{}{},

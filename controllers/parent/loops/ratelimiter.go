@@ -56,6 +56,7 @@ func (l *RateLimiter[K]) delayLocked(key K, now time.Time) time.Duration {
 	return max(0, full.Sub(now)-time.Duration(l.burst-1)*l.interval)
 }
 
+// Forget drops what is known of a key.
 func (l *RateLimiter[K]) Forget(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,6 +15,7 @@ type FakeStatusServer struct {
 	Subresources []string
 }
 
+// Client returns a client whose updates the server answers.
 func (s *FakeStatusServer) Client() *dynamicfake.FakeDynamicClient {
 	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -7,6 +7,7 @@ import "github.com/libretto-k8s/libretto/runtime/controller"
 // Sets maps each of several things to a set of parents, such as those that wait for it.
 type Sets[T comparable] map[T]map[controller.Key]bool
 
+// Add puts a parent into the set of what.
 func (s Sets[T]) Add(what T, key controller.Key) {
 	if s[what] == nil {
 		s[what] = map[controller.Key]bool{}

@@ -1,29 +1,18 @@
 // Package identity says as which account a request is made, from where a definition is reconciled to the client that sends it.
 package identity
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // Account is a ServiceAccount as which requests are made. The zero value is the host's own account.
 type Account struct {
 	Namespace, Name string
 }
 
-// userPrefix begins the user names of ServiceAccounts.
-const userPrefix = "system:serviceaccount:"
-
 // IsHost reports whether it is the host's own account.
 func (a Account) IsHost() bool { return a == Account{} }
 
 // UserName returns the name by which the API server knows the account.
-func (a Account) UserName() string { return userPrefix + a.Namespace + ":" + a.Name }
-
-// Groups returns the groups that the API server adds to the account.
-func (a Account) Groups() []string {
-	return []string{"system:serviceaccounts", "system:serviceaccounts:" + a.Namespace, "system:authenticated"}
-}
+func (a Account) UserName() string { return "system:serviceaccount:" + a.Namespace + ":" + a.Name }
 
 // String returns "ServiceAccount namespace/name", or "the host's account".
 func (a Account) String() string {
@@ -31,12 +20,6 @@ func (a Account) String() string {
 		return "the host's account"
 	}
 	return "ServiceAccount " + a.Namespace + "/" + a.Name
-}
-
-// ParseUserName returns the account of a user name. ok is false if the user is no ServiceAccount.
-func ParseUserName(user string) (account Account, ok bool) {
-	namespace, name, ok := strings.Cut(strings.TrimPrefix(user, userPrefix), ":")
-	return Account{namespace, name}, ok && strings.HasPrefix(user, userPrefix) && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
 type accountKey struct{}

@@ -158,7 +158,8 @@ const schemaTimeout = 10 * time.Second
 func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.Source) {
 	interval := s.options.discoveryInterval
 	resources := discovery.New(discovery.Config{
-		API: clients.host.typed.Discovery(), Client: clients.host.dynamic, Interval: interval, Clock: clock.RealClock{}, Log: s.log.WithName("discovery"),
+		API: clients.host.typed.Discovery(), Client: clients.host.dynamic, Interval: interval,
+		Clock: clock.RealClock{}, Log: s.log.WithName("discovery"),
 	})
 	schemas := schema.New(schema.Config{
 		API: schema.Over(clients.host.typed.Discovery().RESTClient()), Interval: interval, Timeout: schemaTimeout,
