@@ -224,14 +224,17 @@ func TestUseOfAccount(t *testing.T) {
 		_, err := other.Dynamic().Resource(env.CompositeControllers).Patch(t.Context(), e.Namespace, types.MergePatchType, []byte(text), metav1.PatchOptions{})
 		return err
 	}
-	for text, allowed := range map[string]bool{
-		`{"metadata": {"labels": {"a": "b"}}}`:               true,
-		`{"spec": {"resyncPeriodSeconds": 60}}`:              false,
-		`{"spec": {"serviceAccountRef": {"name": "admin"}}}`: false,
-		`{"spec": {"serviceAccountRef": null}}`:              true, // The rights of the host: --require-service-account is against that.
+	for _, tc := range []struct {
+		text    string
+		allowed bool
+	}{
+		{`{"metadata": {"labels": {"a": "b"}}}`, true},
+		{`{"spec": {"resyncPeriodSeconds": 60}}`, false},
+		{`{"spec": {"serviceAccountRef": {"name": "admin"}}}`, false},
+		{`{"spec": {"serviceAccountRef": null}}`, true}, // The rights of the host: --require-service-account is against that.
 	} {
-		if err := patch(text); allowed != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
-			t.Errorf("%s by another author: %v", text, err)
+		if err := patch(tc.text); tc.allowed != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
+			t.Errorf("%s by another author: %v", tc.text, err)
 		}
 	}
 }
