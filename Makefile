@@ -127,7 +127,7 @@ format: ## Fail if a Go file is not formatted
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 
 .PHONY: lint
-lint: format ## Run gofmt, go vet and staticcheck
+lint: format ## Run gofmt and golangci-lint
 	./tools/lint.sh
 
 .PHONY: generate

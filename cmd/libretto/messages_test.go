@@ -36,7 +36,7 @@ func TestMessages(t *testing.T) {
 			[]string{"check"}, "a { or [ is not closed"},
 		"missing file": {"kustomize says: evalsymlink failure", map[string]string{"kustomization.yaml": "configMapGenerator:\n- {name: a, files: [sync.js]}\n"},
 			[]string{"check"}, "kustomize can't build it: there is no file sync.js: create it, or correct its name"},
-		"misspelt kind": {"the object that was meant", map[string]string{"definition.yaml": strings.Replace(definition, "Composite", "Composit", 1)},
+		"misspelt kind": {"the object that was meant", map[string]string{"definition.yaml": strings.Replace(definition, "CompositeC", "CompositC", 1)},
 			[]string{"check"}, "definition.yaml:1:1: CompositController a: did you mean CompositeController?"},
 		"misspelt flag":    {"the flag that is like it", nil, []string{"check", "--strick"}, "unknown flag: --strick: did you mean --strict?"},
 		"misspelt command": {"cobra says it on three more lines", nil, []string{"chekc"}, `unknown command "chekc" for "libretto": did you mean check?`},

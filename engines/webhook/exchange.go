@@ -94,7 +94,7 @@ func (x *exchange) accessReplaced(used *engines.Access) bool {
 
 func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payload) (any, error) {
 	x.status, x.reused = "", false
-	response, err := x.client(access.TLS).Do(x.request(ctx, access, body))
+	response, err := x.client(access.TLS).Do(x.request(ctx, access, body)) //nolint:bodyclose // By drain.
 	if err != nil {
 		return nil, unreachable(err)
 	}

@@ -70,8 +70,8 @@ func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionRe
 	return err
 }
 
-// MayRead returns nil if the account of the context may list and watch a resource in a namespace. Otherwise it returns what is missing as
-// the API server's error Forbidden, or why that is unknown.
+// MayRead returns nil if the account of the context may list and watch a resource in a namespace. Otherwise it returns what is missing
+// as the API server's error Forbidden, or why that is unknown.
 func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string) error {
 	account, _ := identity.AccountOf(ctx)
 	for _, verb := range []string{"list", "watch"} {

@@ -52,10 +52,10 @@ func (e *Env) Mark() cluster.Mark {
 }
 
 // NoRequests fails the test if there are requests, and says what they show.
-func (e *Env) NoRequests(requests cluster.Requests, format string, args ...any) {
+func (e *Env) NoRequests(requests cluster.Requests, shows string) {
 	e.T.Helper()
 	if len(requests) > 0 {
-		e.T.Errorf("%s:\n%s", fmt.Sprintf(format, args...), requests)
+		e.T.Errorf("%s:\n%s", shows, requests)
 	}
 }
 

@@ -69,8 +69,9 @@ func (b builtIn) ValidateStatus(object, old *unstructured.Unstructured) field.Er
 // Names of these kinds are subdomains or labels of DNS. Those of others must be fit for a URL, and no more is known of them.
 var (
 	subdomainNames = []string{
-		"ConfigMap", "ControllerRevision", "CronJob", "DaemonSet", "Deployment", "EndpointSlice", "Endpoints", "HorizontalPodAutoscaler", "Ingress",
-		"IngressClass", "Job", "Lease", "LimitRange", "NetworkPolicy", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate",
+		"ConfigMap", "ControllerRevision", "CronJob", "DaemonSet", "Deployment", "EndpointSlice", "Endpoints", "HorizontalPodAutoscaler",
+		"Ingress", "IngressClass", "Job", "Lease", "LimitRange", "NetworkPolicy", "Node", "PersistentVolume", "PersistentVolumeClaim",
+		"Pod", "PodTemplate",
 		"PriorityClass", "ReplicaSet", "ReplicationController", "ResourceQuota", "Secret", "ServiceAccount", "StorageClass",
 	}
 	labelNames = []string{"Namespace", "Service", "StatefulSet"}
@@ -99,9 +100,9 @@ func (b builtIn) validateTemplate(object *unstructured.Unstructured) field.Error
 		return nil
 	}
 	at := field.NewPath(name)
-	value, _ := nested(object, name)
+	value := nested(object, name)
 	template, _ := value.(map[string]any)
-	claims, _ := nested(object, "spec.volumeClaimTemplates")
+	claims := nested(object, "spec.volumeClaimTemplates")
 	errs := append(validateTemplateMetadata(template, at), validatePodSpec(template["spec"], at.Child("spec"), listOf(claims)...)...)
 	policy := textIn(jsonvalue.ObjectIn(template, "spec"), "restartPolicy")
 	switch {
@@ -117,7 +118,7 @@ func (b builtIn) validateTemplate(object *unstructured.Unstructured) field.Error
 }
 
 func validateSelector(object *unstructured.Unstructured, template map[string]any, at *field.Path) field.ErrorList {
-	given, _ := nested(object, "spec.selector")
+	given := nested(object, "spec.selector")
 	fields, ok := given.(map[string]any)
 	has, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
 	mismatch := field.Invalid(at.Child("metadata", "labels"), has, "`selector` does not match template `labels`")
@@ -138,8 +139,11 @@ func validateSelector(object *unstructured.Unstructured, template map[string]any
 	return nil
 }
 
-// nested returns the value at a dotted path.
-func nested(object *unstructured.Unstructured, dotted string) (any, bool) {
+// nested returns the value at a dotted path, or nil.
+func nested(object *unstructured.Unstructured, dotted string) any {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(dotted, ".")...)
-	return value, found && err == nil
+	if !found || err != nil {
+		return nil
+	}
+	return value
 }

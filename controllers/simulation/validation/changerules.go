@@ -45,8 +45,8 @@ var changeRules = map[string]func(object, old *unstructured.Unstructured) field.
 func (b builtIn) validateChange(object, old *unstructured.Unstructured) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range immutable[b.kind.Kind] {
-		before, _ := nested(old, name)
-		after, _ := nested(object, name)
+		before := nested(old, name)
+		after := nested(object, name)
 		last := name[strings.LastIndexByte(name, '.')+1:]
 		if changesField(map[string]any{last: before}, map[string]any{last: after}) {
 			errs = append(errs, field.Invalid(field.NewPath(name), after, apivalidation.FieldImmutableErrorMsg))
@@ -60,8 +60,9 @@ func (b builtIn) validateChange(object, old *unstructured.Unstructured) field.Er
 
 // undefaulted are fields that nobody fills in: without them a value is another one. A field with a default may be missing in what is sent.
 var undefaulted = map[string]bool{
-	"affinity": true, "args": true, "command": true, "data": true, "dnsConfig": true, "env": true, "envFrom": true, "hostAliases": true, "hostname": true,
-	"lifecycle": true, "livenessProbe": true, "matchExpressions": true, "matchLabels": true, "nodeSelector": true, "parameters": true, "readinessProbe": true,
+	"affinity": true, "args": true, "command": true, "data": true, "dnsConfig": true, "env": true, "envFrom": true, "hostAliases": true,
+	"hostname": true, "lifecycle": true, "livenessProbe": true, "matchExpressions": true, "matchLabels": true, "nodeSelector": true,
+	"parameters": true, "readinessProbe": true,
 	"serviceName": true, "startupProbe": true, "subdomain": true, "volumeClaimTemplates": true, "volumeMounts": true, "workingDir": true,
 }
 
@@ -71,7 +72,10 @@ var dictionaries = map[string]bool{"data": true, "matchLabels": true, "nodeSelec
 // changes reports whether a value surely differs from the one before. What is missing, or as good as missing, may get a default, and be as
 // before.
 func changes(before, after any) bool {
-	if number, ok := jsonvalue.Integer(after); ok && number == 0 || after == nil || after == "" || jsonvalue.IsZero(before) && jsonvalue.IsZero(after) {
+	if number, ok := jsonvalue.Integer(after); ok && number == 0 || after == nil || after == "" {
+		return false
+	}
+	if jsonvalue.IsZero(before) && jsonvalue.IsZero(after) {
 		return false
 	}
 	switch a := after.(type) {

@@ -34,7 +34,7 @@ var counts = map[string][]string{
 func validateCounts(kind string, object *unstructured.Unstructured) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range counts[kind] {
-		value, _ := nested(object, name)
+		value := nested(object, name)
 		if n, ok := jsonvalue.Integer(value); ok && n < 0 {
 			errs = append(errs, field.Invalid(field.NewPath(name), n, "must be greater than or equal to 0"))
 		}
@@ -102,7 +102,8 @@ func validateService(object map[string]any) field.ErrorList {
 }
 
 var serviceTypes = []string{
-	string(corev1.ServiceTypeClusterIP), string(corev1.ServiceTypeNodePort), string(corev1.ServiceTypeLoadBalancer), string(corev1.ServiceTypeExternalName),
+	string(corev1.ServiceTypeClusterIP), string(corev1.ServiceTypeNodePort), string(corev1.ServiceTypeLoadBalancer),
+	string(corev1.ServiceTypeExternalName),
 }
 
 // validateClaim returns what a PersistentVolumeClaim lacks.

@@ -78,7 +78,8 @@ func validateContainer(container map[string]any, at *field.Path) field.ErrorList
 	errs := required(textIn(container, "name"), at.Child("name"), isDNSLabel)
 	errs = append(errs, required(textIn(container, "image"), at.Child("image"), nil)...)
 	for i, item := range listOf(container["env"]) {
-		errs = append(errs, required(textIn(jsonvalue.AsObject(item), "name"), at.Child("env").Index(i).Child("name"), validation.IsRelaxedEnvVarName)...)
+		name, place := textIn(jsonvalue.AsObject(item), "name"), at.Child("env").Index(i).Child("name")
+		errs = append(errs, required(name, place, validation.IsRelaxedEnvVarName)...)
 	}
 	names := map[string]bool{}
 	for i, item := range listOf(container["ports"]) {

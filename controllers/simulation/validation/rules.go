@@ -44,7 +44,8 @@ func (b builtIn) Refuses(object, old *unstructured.Unstructured) error {
 	return apierrors.NewInvalid(b.kind.GroupKind(), object.GetName(), errs)
 }
 
-// typedMetadata returns the metadata of an object, or an error if a field anywhere in the object has a wrong type, such as a text for a number.
+// typedMetadata returns the metadata of an object, or an error if a field anywhere in the object has a wrong type, such as a text for a
+// number.
 func (b builtIn) typedMetadata(object *unstructured.Unstructured) (metav1.Object, error) {
 	typed, err := scheme.Scheme.New(b.kind)
 	if err != nil {

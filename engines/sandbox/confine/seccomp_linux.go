@@ -57,9 +57,9 @@ func skipUnlessEqual(k uint32, skip uint8) unix.SockFilter {
 
 func loadArgument(n uint32) unix.SockFilter { return loadField(offsetArgument + n*argumentBytes) }
 
-// skipUnlessAny skips that many instructions unless the loaded value has one of these bits.
-func skipUnlessAny(bits uint32, skip uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jf: skip}
+// skipUnlessAny skips the next instruction unless the loaded value has one of these bits.
+func skipUnlessAny(bits uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jf: 1}
 }
 
 // rule decides about one call with these instructions, all of whose ends return.
@@ -121,8 +121,8 @@ func allowThreads() []unix.SockFilter {
 		unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
 	return rule(unix.SYS_CLONE,
 		loadArgument(0),
-		skipUnlessAny(namespaces, 1), ret(retEPERM),
-		skipUnlessAny(unix.CLONE_THREAD, 1), ret(retAllow),
+		skipUnlessAny(namespaces), ret(retEPERM),
+		skipUnlessAny(unix.CLONE_THREAD), ret(retAllow),
 		ret(retEPERM),
 	)
 }
@@ -132,7 +132,7 @@ func allowThreads() []unix.SockFilter {
 func allowPrivateMemory() []unix.SockFilter {
 	return rule(unix.SYS_MMAP,
 		loadArgument(3),
-		skipUnlessAny(unix.MAP_GROWSDOWN|unix.MAP_HUGETLB, 1), ret(retEPERM),
+		skipUnlessAny(unix.MAP_GROWSDOWN|unix.MAP_HUGETLB), ret(retEPERM),
 		statement(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.MAP_TYPE),
 		skipUnlessEqual(unix.MAP_PRIVATE, 1), ret(retAllow),
 		ret(retEPERM),
@@ -144,7 +144,7 @@ func allowPrivateMemory() []unix.SockFilter {
 func allowWritable() []unix.SockFilter {
 	return rule(unix.SYS_MPROTECT,
 		loadArgument(2),
-		skipUnlessAny(unix.PROT_WRITE, 1), ret(retAllow),
+		skipUnlessAny(unix.PROT_WRITE), ret(retAllow),
 		ret(retEPERM),
 	)
 }

@@ -19,9 +19,16 @@ import (
 func main() {
 	address := flag.String("address", ":8080", "address to serve on")
 	flag.Parse()
+	if err := serve(*address); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve serves the hooks until the process is interrupted.
+func serve(address string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	server := &http.Server{Addr: *address, Handler: newHandler(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: address, Handler: newHandler(), ReadHeaderTimeout: 5 * time.Second}
 	stopped := context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -31,8 +38,9 @@ func main() {
 	})
 	defer stopped()
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		log.Fatal(err)
+		return err
 	}
+	return nil
 }
 
 // rota is the parent. Hooks receive more than they need: the rest is ignored.

@@ -55,7 +55,7 @@ func (m *machine) checkCells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range strings.Fields(text) {
+	for name := range strings.FieldsSeq(text) {
 		if got[name], err = parsed[cell](m.ask(ctx, "GetCellInfo", name)); err != nil {
 			return err
 		}

@@ -105,7 +105,7 @@ func (r *renderer) read(instance string) error {
 func (r *renderer) settle(ctx context.Context) error {
 	for range maxRounds {
 		changed := false
-		for i := 0; i < len(r.parents); i++ { // It grows.
+		for i := 0; i < len(r.parents); i++ { //nolint:intrange // It grows.
 			p := r.parents[i]
 			if isReady(p.object) {
 				continue

@@ -19,8 +19,8 @@ import (
 // requestTimeout bounds a request of a reconcile to the API server.
 const requestTimeout = time.Minute
 
-// clients are the clients for the API server. Those of the host are its own account's, and the others make each request as the account of
-// its context.
+// clients are the clients for the API server. Those of the host are its own account's, and the others make each request as the account
+// of its context.
 type clients struct {
 	host            hostClients
 	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.

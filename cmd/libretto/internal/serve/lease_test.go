@@ -251,6 +251,7 @@ func TestGuardWhileWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	//nolint:bodyclose // There is no response.
 	if _, err := transport.RoundTrip(request); err == nil || err.Error() != "no body" || sent != "" {
 		t.Errorf("error %v, sent %q", err, sent)
 	}
