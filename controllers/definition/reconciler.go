@@ -16,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -49,7 +49,7 @@ const recheckInterval = 15 * time.Second
 
 // New returns a Reconciler with its control loop.
 func New(config Config) *Reconciler {
-	config.Environment.Registry = parent.NewRegistry()
+	config.Environment.Registry = peers.NewRegistry()
 	if config.Environment.Events.Rollouts == nil {
 		config.Environment.Events.Rollouts = config.Environment.Events.Rare
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
+	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
@@ -107,7 +108,7 @@ type Environment struct {
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Registry may be nil: definitions then do not know of each other.
-	Registry *Registry
+	Registry *peers.Registry
 	// Writes and Calls limit the concurrent writes and hook calls for one parent.
 	Writes, Calls int
 	// Answers keeps the answers of hooks that can be reused. Nil means that each definition has

@@ -29,13 +29,16 @@ type Queue interface {
 // burst costs one pass.
 const debounce = 10 * time.Millisecond
 
+// Register makes other definitions of the process know of this one before Watch does.
+func (r *Reconciler) Register() { r.env.Registry.Add(r.peer) }
+
 // Watch enqueues all parents, and from then on those that an event affects. It is called once,
 // before the queue is processed.
 func (r *Reconciler) Watch(queue Queue) error {
 	enqueueSoon := func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
 	r.related.Queue, r.namespaceWaiters.Queue = enqueueSoon, enqueueSoon
 	r.pendingWrites.Unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
-	r.env.Registry.add(r)
+	r.Register()
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
 	for i := range r.sources.Parents {

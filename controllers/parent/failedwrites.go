@@ -88,7 +88,7 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
 		return fmt.Sprintf("exists and belongs to %s%s",
-			p.describeOwner(owner), describeMakers(p.env.Registry.makers(owner, live), p.config.Definition)), false
+			p.describeOwner(owner), describeMakers(p.env.Registry.Creating(owner, live), p.config.Definition)), false
 	}
 }
 

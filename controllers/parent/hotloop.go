@@ -243,7 +243,7 @@ const unknownWriter = "somebody else"
 // claimantsOf returns the names of the other definitions of this process that claim a child of
 // the parent, or unknownWriter.
 func (p *pass) claimantsOf(child *unstructured.Unstructured) string {
-	names := p.env.Registry.claimants(p.config.Definition, p.observed.Parent, child)
+	names := p.env.Registry.Claiming(p.config.Definition, p.observed.Parent, child)
 	if len(names) == 0 {
 		return unknownWriter
 	}
@@ -272,7 +272,7 @@ func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 // otherWriterOf returns the name of the other writer of a part of the parent: the field manager that wrote it last or, if that is this
 // program, the other definitions that write it. It sends a request, as managedFields are not cached.
 func (p *pass) otherWriterOf(ctx context.Context, part string) string {
-	others := strings.Join(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, part), " or ")
+	others := strings.Join(p.env.Registry.Writing(p.config.Definition, p.observed.Parent, part), " or ")
 	live, err := p.get(ctx, p.source.GroupVersionResource, p.parent.GetNamespace(), p.parent.GetName())
 	if err != nil {
 		return cmp.Or(others, unknownWriter)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
+	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
@@ -30,6 +31,7 @@ type shared struct {
 	env    Environment
 	// sources are the resources of the definition.
 	sources sources.Sources
+	peer    *peers.Definition // The definition, as others see it.
 	memories
 	inherited
 	replaced atomic.Bool // Another reconciler has what is inherited.
@@ -47,6 +49,7 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 func New(config Config, env Environment) (*Reconciler, error) {
 	env = env.withDefaults()
 	r := &Reconciler{&shared{config: config, env: env, memories: newMemories(config, env), inherited: newInherited(config, env)}}
+	r.peer = &peers.Definition{Name: config.Definition, Sources: &r.sources, Claim: config.Variant.Claim, MayWrite: r.mayWrite}
 	r.pendingWrites.Completed = r.history.Note
 	r.sources = sources.Open(env.Pool, sources.Config{
 		Parents: config.Parents, Finalizer: config.Finalizing.Name, Children: config.Children, Managers: config.Managers, Inputs: config.Inputs,
@@ -63,7 +66,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 func (r *Reconciler) Close() {
 	r.sources.Close()
 	r.memories.close()
-	r.env.Registry.remove(r)
+	r.env.Registry.Remove(r.peer)
 }
 
 // WaitForSync waits until all caches are synced. It returns false if ctx ends before.

@@ -11,6 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
+	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -88,9 +89,18 @@ func (p *pass) hasStatus(desired variant.Desired) bool {
 // leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
 func (p *pass) leaveSharedStatus(desired *variant.Desired) {
 	if desired.StatusOrigin == variant.StatusImplied &&
-		len(p.env.Registry.sharers(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
+		len(p.env.Registry.Writing(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
 		desired.Status = nil
 	}
+}
+
+// mayWrite reports whether the definition writes a part of its parents. Composites and maps write a status whatever their hooks answer. A
+// decorator writes what its hook returns: that is known once it has, or once all parents have been synced.
+func (r *shared) mayWrite(source *sources.Parent, part string) bool {
+	if part == loops.ParentStatus && !r.config.StatusWithObject {
+		return source.HasStatus
+	}
+	return r.detector.Own.HasWritten(part) || part == loops.ParentStatus && !r.states.HasSwept()
 }
 
 // writeStatus writes the status if it differs from the desired one, unless it is left to the next pass.
