@@ -14,7 +14,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -151,7 +151,7 @@ func (s *Set) sort(all []loaded) {
 		case earlier == nil:
 			first[key] = o.Object
 			s.put(o)
-		case !cmp.Equal(earlier.Object, o.Object.Object):
+		case !jsonvalue.Equal(earlier.Object, o.Object.Object):
 			s.failf(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out",
 				Name(o.Object), earlier.Location)
 		}
