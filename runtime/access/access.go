@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,8 @@ const (
 	deniedTTL = 2 * time.Second
 	// maxReviews is how many answers are kept before those that have expired are dropped.
 	maxReviews = 10000
+	// maxAtOnce is how much is asked at the same time for one caller.
+	maxAtOnce = 8
 )
 
 // Reviewer asks the API server by SelfSubjectAccessReviews what the account of a context may do. It remembers the answers, in memory.
@@ -36,15 +39,15 @@ type Reviewer struct {
 	clock   clock.PassiveClock
 	flights singleflight.Group
 	mu      sync.Mutex
-	reviews map[right]review
+	reviews map[question]review
+	// changes counts the calls of Expire: an answer to what was asked before one is not remembered.
+	changes int
 }
 
-// right is what is asked for. An empty namespace is that of objects without one, or all.
-type right struct {
-	account   identity.Account
-	verb      string
-	resource  schema.GroupResource
-	namespace string
+// question is what is asked for: whether an account has a right.
+type question struct {
+	account identity.Account
+	Right
 }
 
 // review is an answer.
@@ -55,14 +58,14 @@ type review struct {
 
 // NewReviewer returns a Reviewer. Requests of the client are made as the account of their context.
 func NewReviewer(client client.SelfSubjectAccessReviewInterface, clock clock.PassiveClock) *Reviewer {
-	return &Reviewer{client: client, clock: clock, reviews: map[right]review{}}
+	return &Reviewer{client: client, clock: clock, reviews: map[question]review{}}
 }
 
 // MayCreate returns nil if the account of the context may create objects of a resource in a namespace, which is empty for those without.
 // Otherwise it returns what is missing as the API server's error Forbidden, or why that is unknown.
 func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionResource, namespace string) error {
 	account, _ := identity.AccountOf(ctx)
-	asked := right{account, "create", resource.GroupResource(), namespace}
+	asked := question{account, Right{Verb: "create", GroupResource: resource.GroupResource(), Namespace: namespace}}
 	allowed, err := r.review(ctx, asked, createTTL)
 	if err == nil && !allowed {
 		err = asked.missing("so that it would not come back: grant the verb create, or let the updateStrategy be InPlace or OnDelete")
@@ -75,13 +78,8 @@ func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionRe
 func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string) error {
 	account, _ := identity.AccountOf(ctx)
 	for _, verb := range []string{"list", "watch"} {
-		asked := right{account, verb, resource.GroupResource(), namespace}
-		everywhere := asked
-		everywhere.namespace = ""
-		allowed, err := r.review(ctx, everywhere, readTTL) // Most accounts that may read one namespace may read all, or few.
-		if err == nil && !allowed && namespace != "" {
-			allowed, err = r.review(ctx, asked, readTTL)
-		}
+		asked := question{account, Right{Verb: verb, GroupResource: resource.GroupResource(), Namespace: namespace}}
+		allowed, err := r.reviewAnywhere(ctx, asked)
 		if err != nil {
 			return err
 		}
@@ -92,8 +90,67 @@ func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionReso
 	return nil
 }
 
+// Missing returns those of some rights that the account of the context does not have, in their order. An error says why some of the
+// others are unknown.
+func (r *Reviewer) Missing(ctx context.Context, rights []Right) ([]Right, error) {
+	account, _ := identity.AccountOf(ctx)
+	lacks := make([]bool, len(rights))
+	var asking errgroup.Group
+	asking.SetLimit(maxAtOnce)
+	for i, right := range rights {
+		asked := question{account, right}
+		if r.isAllowed(asked) {
+			continue
+		}
+		asking.Go(func() error {
+			allowed, err := r.reviewAnywhere(ctx, asked)
+			lacks[i] = err == nil && !allowed
+			return err
+		})
+	}
+	err := asking.Wait()
+	var missing []Right
+	for i, right := range rights {
+		if lacks[i] {
+			missing = append(missing, right)
+		}
+	}
+	return missing, err
+}
+
+// isAllowed reports whether it is known that the answer is yes, for the namespace or for all.
+func (r *Reviewer) isAllowed(asked question) bool {
+	everywhere := asked
+	everywhere.Namespace = ""
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	return r.reviews[asked].allows(now) || r.reviews[everywhere].allows(now)
+}
+
+func (r review) allows(now time.Time) bool { return r.allowed && now.Before(r.until) }
+
+// reviewAnywhere is review for all namespaces before the one: most accounts that may do something in one namespace may do it in all, or in
+// few.
+func (r *Reviewer) reviewAnywhere(ctx context.Context, asked question) (bool, error) {
+	if r.isAllowed(asked) {
+		return true, nil
+	}
+	ttl := createTTL
+	if asked.Verb == "list" || asked.Verb == "watch" {
+		ttl = readTTL
+	}
+	everywhere := asked
+	everywhere.Namespace = ""
+	allowed, err := r.review(ctx, everywhere, ttl)
+	if err == nil && !allowed && asked.Namespace != "" {
+		allowed, err = r.review(ctx, asked, ttl)
+	}
+	return allowed, err
+}
+
 // review returns the answer that is remembered, or asks for one that is remembered for ttl.
-func (r *Reviewer) review(ctx context.Context, asked right, ttl time.Duration) (bool, error) {
+func (r *Reviewer) review(ctx context.Context, asked question, ttl time.Duration) (bool, error) {
 	r.mu.Lock()
 	known, ok := r.reviews[asked]
 	r.mu.Unlock()
@@ -107,10 +164,14 @@ func (r *Reviewer) review(ctx context.Context, asked right, ttl time.Duration) (
 }
 
 // ask asks the API server and remembers its answer.
-func (r *Reviewer) ask(ctx context.Context, asked right, ttl time.Duration) (bool, error) {
+func (r *Reviewer) ask(ctx context.Context, asked question, ttl time.Duration) (bool, error) {
+	r.mu.Lock()
+	changes := r.changes
+	r.mu.Unlock()
 	answer, err := r.client.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: asked.namespace, Verb: asked.verb, Group: asked.resource.Group, Resource: asked.resource.Resource,
+			Namespace: asked.Namespace, Verb: asked.Verb, Group: asked.Group, Resource: asked.Resource, Subresource: asked.Subresource,
+			Name: asked.Name,
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -123,31 +184,36 @@ func (r *Reviewer) ask(ctx context.Context, asked right, ttl time.Duration) (boo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.reviews) >= maxReviews {
-		maps.DeleteFunc(r.reviews, func(_ right, kept review) bool { return !r.clock.Now().Before(kept.until) })
+		maps.DeleteFunc(r.reviews, func(_ question, kept review) bool { return !r.clock.Now().Before(kept.until) })
 	}
-	r.reviews[asked] = found
+	if changes == r.changes {
+		r.reviews[asked] = found
+	}
 	return found.allowed, nil
 }
 
 // Forget drops that an account may create objects, as the API server has refused one.
 func (r *Reviewer) Forget(account identity.Account, resource schema.GroupVersionResource, namespace string) {
+	right := Right{Verb: "create", GroupResource: resource.GroupResource(), Namespace: namespace}
+	everywhere := right
+	everywhere.Namespace = ""
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.reviews, right{account, "create", resource.GroupResource(), namespace})
+	delete(r.reviews, question{account, right})
+	delete(r.reviews, question{account, everywhere})
+}
+
+// Expire drops all answers, as what accounts may do has changed.
+func (r *Reviewer) Expire() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	clear(r.reviews)
 }
 
 // missing returns the error Forbidden for a right, with what follows from it.
-func (a right) missing(consequence string) error {
-	return apierrors.NewForbidden(a.resource, "", fmt.Errorf("%s, %s", a.may("may not"), consequence))
+func (q question) missing(consequence string) error {
+	return apierrors.NewForbidden(q.GroupResource, "", fmt.Errorf("%s, %s", q.may("may not"), consequence))
 }
 
-func (a right) may(may string) string {
-	return fmt.Sprintf("%s %s %s %s%s", a.account, may, a.verb, a.resource, inNamespace(a.namespace))
-}
-
-func inNamespace(namespace string) string {
-	if namespace == "" {
-		return " in the cluster"
-	}
-	return " in the namespace " + namespace
-}
+func (q question) may(may string) string { return fmt.Sprintf("%s %s %s", q.account, may, q.Right) }

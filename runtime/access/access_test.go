@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func TestMayRead(t *testing.T) {
 		{robot, nil, []string{"list ", "list a"}, "ServiceAccount a/robot may not list pods in the namespace a"},
 		{robot, func() { allowed["list a"] = true; clock.SetTime(clock.Now().Add(deniedTTL)) }, []string{"list ", "list a", "watch ", "watch a"},
 			"ServiceAccount a/robot may not watch pods"},
-		{robot, func() { allowed["watch "] = true; clock.SetTime(clock.Now().Add(deniedTTL)) }, []string{"list ", "watch "}, ""},
+		{robot, func() { allowed["watch "] = true; clock.SetTime(clock.Now().Add(deniedTTL)) }, []string{"watch "}, ""},
 		{robot, nil, nil, ""},
 		{other, func() { allowed["list "] = true }, []string{"list ", "watch "}, ""},
 		{other, func() { clear(allowed); clock.SetTime(clock.Now().Add(readTTL - time.Second)) }, nil, ""},
@@ -101,6 +102,59 @@ func TestMayRead(t *testing.T) {
 		}
 		if !slices.Equal(asked, step.asked) {
 			t.Errorf("asked %q, want %q", asked, step.asked)
+		}
+	}
+}
+
+// TestMissing asks for what is not known yet, and for all of it again when rights have changed.
+func TestMissing(t *testing.T) {
+	api, clock := fake.NewClientset(), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	var mu sync.Mutex
+	allowed, asked, failure := map[string]bool{}, 0, error(nil)
+	api.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		of := review.Spec.ResourceAttributes
+		review.Status.Allowed = allowed[strings.Join([]string{of.Verb, of.Resource, of.Subresource, of.Name, of.Namespace}, " ")]
+		return true, review, failure
+	})
+	r := NewReviewer(api.AuthorizationV1().SelfSubjectAccessReviews(), clock)
+	rights := []Right{
+		{Verb: "create", GroupResource: pods.GroupResource(), Namespace: "a"},
+		{Verb: "update", GroupResource: pods.GroupResource(), Subresource: "status", Namespace: "a"},
+		{Verb: "watch", GroupResource: schema.GroupResource{Resource: "secrets"}, Namespace: "b", Name: "token"},
+	}
+	for _, step := range []struct {
+		reason string
+		change func()
+		want   string
+		asked  int
+		err    bool
+	}{
+		{"Nothing is granted: each is asked for everywhere and in the namespace.", nil,
+			"create pods in the namespace a, update pods/status in the namespace a, watch secrets token in the namespace b", 6, false},
+		{"That was just said.", func() { allowed["create pods   "] = true },
+			"create pods in the namespace a, update pods/status in the namespace a, watch secrets token in the namespace b", 0, false},
+		{"Rights have changed: one is granted everywhere, and one for a name.",
+			func() { r.Expire(); allowed["watch secrets  token b"] = true }, "update pods/status in the namespace a", 5, false},
+		{"What is missing is asked for again, and nothing else.", func() { clock.SetTime(clock.Now().Add(deniedTTL)) },
+			"update pods/status in the namespace a", 2, false},
+		{"What may be read is asked for again before what may be written.", func() { clock.SetTime(clock.Now().Add(readTTL)) },
+			"update pods/status in the namespace a", 4, false},
+		{"What can't be asked is not missing.", func() { r.Expire(); failure = errBroken }, "", 3, true},
+	} {
+		if asked = 0; step.change != nil {
+			step.change()
+		}
+		missing, err := r.Missing(t.Context(), rights)
+		var texts []string
+		for _, right := range missing {
+			texts = append(texts, right.String())
+		}
+		if got := strings.Join(texts, ", "); got != step.want || asked != step.asked || (err != nil) != step.err {
+			t.Errorf("%s: missing %q with %d questions and error %v, want %q with %d", step.reason, got, asked, err, step.want, step.asked)
 		}
 	}
 }

@@ -1,0 +1,40 @@
+package access
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Right is what an account may do: a verb on the objects of a resource.
+type Right struct {
+	Verb string
+	schema.GroupResource
+	// Subresource is empty for the objects themselves.
+	Subresource string
+	// Namespace is empty for resources without one, and for all namespaces.
+	Namespace string
+	// Name is that of the only object that it is about, or empty for all.
+	Name string
+}
+
+// String returns the right as in a message: "create configmaps in the namespace a".
+func (r Right) String() string {
+	var b strings.Builder
+	b.WriteString(r.Verb + " " + r.Plural())
+	if r.Name != "" {
+		b.WriteString(" " + r.Name)
+	}
+	if r.Namespace == "" {
+		return b.String() + " in the cluster"
+	}
+	return b.String() + " in the namespace " + r.Namespace
+}
+
+// Plural returns the resource as kubectl names it, with its subresource: "deployments.apps/status".
+func (r Right) Plural() string {
+	if r.Subresource == "" {
+		return r.GroupResource.String()
+	}
+	return r.GroupResource.String() + "/" + r.Subresource
+}
