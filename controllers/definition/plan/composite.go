@@ -37,7 +37,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	}
 	composites := composite.New(composite.Config{
 		Definition: object.Object, Spec: *spec, Parent: parents.Resource, Children: children,
-		RevisionNamespace: homeOf(&spec.DefinitionSettings, p.RevisionNamespace),
+		RevisionNamespace: Home(&spec.DefinitionSettings, p.RevisionNamespace),
 	})
 	revisions, err := p.revisions(composites, parents.Resource)
 	if err != nil {

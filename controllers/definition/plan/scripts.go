@@ -77,7 +77,7 @@ func ScriptNames(named []v1alpha1.NamedHook) []string {
 // If there are several namespaces or a directory, it is that of the definition's account, or the host's own: text must not be copied into a
 // namespace with other readers.
 func ArchiveNamespace(settings *v1alpha1.DefinitionSettings, own string) string {
-	own, sources := homeOf(settings, own), settings.ScriptSources
+	own, sources := Home(settings, own), settings.ScriptSources
 	namespace := ""
 	for _, source := range sources {
 		switch {
@@ -96,8 +96,8 @@ func ArchiveNamespace(settings *v1alpha1.DefinitionSettings, own string) string 
 	return namespace
 }
 
-// homeOf returns the namespace of what a definition stores that belongs to no other: its account's, or the host's own.
-func homeOf(settings *v1alpha1.DefinitionSettings, own string) string {
+// Home returns the namespace of what a definition stores that belongs to no other: its account's, or the host's own.
+func Home(settings *v1alpha1.DefinitionSettings, own string) string {
 	if ref := settings.ServiceAccountRef; ref != nil {
 		return ref.Namespace
 	}
