@@ -13,7 +13,7 @@ import (
 // withRelated makes the customize hook among programs bring what it selects into the cluster.
 func (s *Session) withRelated(config parent.Config, r *running, programs map[string]engines.Program) {
 	customize := string(v1alpha1.CustomizeHook)
-	if s.related != nil && config.Customize != nil && programs[customize] != nil {
+	if (s.related != nil || r.observer != nil) && config.Customize != nil && programs[customize] != nil {
 		programs[customize] = relatedProgram{Program: programs[customize], session: s, running: r, config: config.Customize}
 	}
 }
@@ -38,6 +38,12 @@ func (p relatedProgram) Run(ctx context.Context, call engines.Call) (engines.Res
 		return response, nil
 	}
 	for _, selection := range selections {
+		if p.running.observer != nil {
+			p.running.observer.Selected(p.session.plan, (&unstructured.Unstructured{Object: about}).GetNamespace(), selection)
+		}
+		if p.session.related == nil {
+			continue
+		}
 		objects, err := p.session.related(ctx, selection)
 		if err != nil {
 			return engines.Response{}, &engines.Error{Kind: engines.Failed, Err: err, Message: err.Error()}
@@ -47,6 +53,9 @@ func (p relatedProgram) Run(ctx context.Context, call engines.Call) (engines.Res
 				return engines.Response{}, err
 			}
 		}
+	}
+	if p.session.related == nil {
+		return response, nil
 	}
 	return response, p.session.barrier(ctx, p.running.pool)
 }

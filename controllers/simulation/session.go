@@ -87,6 +87,11 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 	}
 	result.Writes, result.Events, result.Calls = reported(s.running.writes.take()), s.running.events.take(), s.running.calls.take()
 	result.Desired = s.running.desired.take()
+	for _, write := range result.Writes {
+		if s.running.observer != nil {
+			s.running.observer.Wrote(s.plan, write)
+		}
+	}
 	result.Parent, err = s.Get(ctx, object)
 	s.running.queue.reset()
 	return result, err

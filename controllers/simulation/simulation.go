@@ -165,6 +165,7 @@ type running struct {
 	calls      *recorded[HookCall]
 	desired    *recorded[*unstructured.Unstructured]
 	queue      *recordedQueue
+	observer   Observer // Or nil.
 	cancel     context.CancelFunc
 }
 
@@ -180,7 +181,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{
 		config: config, calls: calls, desired: desired, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
-		queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel,
+		queue: &recordedQueue{enqueued: map[string]bool{}}, observer: observerOf(ctx), cancel: cancel,
 	}
 	s.withRelated(config, r, byHook)
 	client := s.cluster.Client(r.writes.add)

@@ -214,7 +214,7 @@ func (c *collector) scripts() {
 	}
 	if len(plan.ScriptNames(c.plan.Hooks)) > 0 {
 		namespace := plan.ArchiveNamespace(&c.plan.Settings, c.host)
-		c.fixed("apps", "controllerrevisions", "", namespace, "", "get", "list", "create", "delete")
+		c.fixed(archived.Group, archived.Resource, "", namespace, "", "get", "list", "create", "delete")
 	}
 }
 

@@ -1,0 +1,82 @@
+package rights
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/access"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
+)
+
+// Definition is a definition, and what it needs.
+type Definition struct {
+	Plan  *plan.Plan
+	Needs []Need
+}
+
+// OfHost returns what a host in a namespace needs to run some definitions: for itself, for its caches, which are for the whole cluster, and
+// to act as the accounts of the definitions. What definitions without an account need is not among them.
+func OfHost(definitions []Definition, host string) []Need {
+	c := &collector{host: host}
+	of := func(group, resource string) access.Right {
+		return access.Right{GroupResource: schema.GroupResource{Group: group, Resource: resource}}
+	}
+	for _, plural := range plan.Kinds {
+		right := of(v1alpha1.GroupName, plural)
+		c.add(Required, Fixed, right, false, readVerbs...)
+		right.Subresource = "status"
+		c.add(Required, Fixed, right, false, "update", "patch")
+	}
+	c.add(Required, Fixed, of("apiextensions.k8s.io", "customresourcedefinitions"), false, readVerbs...)
+	c.add(Required, Fixed, of("", "events"), true, "create", "patch")
+	c.fixed("coordination.k8s.io", "leases", "", host, "", "get", "create", "update")
+	if slices.ContainsFunc(definitions, func(d Definition) bool { return d.Plan.Config.Finalizing.Enabled }) {
+		c.fixed("", "configmaps", "", host, "", "get", "create", "update")
+	}
+	for _, d := range definitions {
+		c.caches(d)
+		if account := d.Plan.Config.Account; !account.IsHost() {
+			c.impersonation(account, d.Needs)
+		}
+	}
+	return c.sorted()
+}
+
+// archived is where revisions of scripts are stored, which are in no cache.
+var archived = schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}
+
+// caches adds what is read for a definition.
+func (c *collector) caches(d Definition) {
+	for _, need := range d.Needs {
+		isArchive := need.GroupResource == archived && need.Place == Fixed
+		if right := need.Right; slices.Contains(readVerbs, right.Verb) && right.Name == "" && !isArchive {
+			right.Namespace = ""
+			c.add(Required, Fixed, right, false, right.Verb)
+		}
+	}
+	byNamespace := slices.ContainsFunc(d.Plan.Config.Inputs, func(rule variant.InputRule) bool { return rule.ByNamespace })
+	if custom := d.Plan.Config.Customize; custom != nil {
+		for _, declared := range custom.Limits.Declared {
+			byNamespace = byNamespace || declared.Namespaces != nil
+		}
+	}
+	if byNamespace {
+		c.add(Required, Fixed, access.Right{GroupResource: schema.GroupResource{Resource: "namespaces"}}, false, readVerbs...)
+	}
+}
+
+// impersonation adds what the host needs to make requests as an account: the API server allows it no more than the account may.
+func (c *collector) impersonation(account identity.Account, needs []Need) {
+	const as = "impersonate-on:serviceaccount:"
+	c.fixed("authentication.k8s.io", "serviceaccounts", "", account.Namespace, account.Name, "impersonate:serviceaccount")
+	reviews := schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}
+	c.add(Required, Fixed, access.Right{GroupResource: reviews}, false, as+"create")
+	for _, need := range needs {
+		right := need.Right
+		c.add(Required, need.Place, right, need.Namespaced, as+right.Verb)
+	}
+}
