@@ -18,9 +18,8 @@ type Definition struct {
 	Needs []Need
 }
 
-// OfHost returns what a host in a namespace needs to run some definitions: for itself, for its caches, which are for the whole cluster, and
-// to act as the accounts of the definitions. What definitions without an account need is not among them.
-func OfHost(definitions []Definition, host string) []Need {
+// OfHost returns what a host in a namespace needs whatever definitions it runs.
+func OfHost(host string) []Need {
 	c := &collector{host: host}
 	of := func(group, resource string) access.Right {
 		return access.Right{GroupResource: schema.GroupResource{Group: group, Resource: resource}}
@@ -34,14 +33,20 @@ func OfHost(definitions []Definition, host string) []Need {
 	c.add(Required, Fixed, of("apiextensions.k8s.io", "customresourcedefinitions"), false, readVerbs...)
 	c.add(Required, Fixed, of("", "events"), true, "create", "patch")
 	c.fixed("coordination.k8s.io", "leases", "", host, "", "get", "create", "update")
-	if slices.ContainsFunc(definitions, func(d Definition) bool { return d.Plan.Config.Finalizing.Enabled }) {
-		c.fixed("", "configmaps", "", host, "", "get", "create", "update")
-	}
-	for _, d := range definitions {
-		c.caches(d)
-		if account := d.Plan.Config.Account; !account.IsHost() {
-			c.impersonation(account, d.Needs)
-		}
+	c.fixed("", "configmaps", "", host, "", "get", "create", "update") // The record of finalizers.
+	c.archive(host)
+	return c.sorted()
+}
+
+// OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster, and to act as the account
+// of the definition, or if it has none all that the definition needs.
+func OfHostFor(d Definition) []Need {
+	c := &collector{}
+	c.caches(d)
+	if account := d.Plan.Config.Account; account.IsHost() {
+		c.needs = append(c.needs, d.Needs...)
+	} else {
+		c.impersonation(account, d.Needs)
 	}
 	return c.sorted()
 }

@@ -213,9 +213,13 @@ func (c *collector) scripts() {
 		}
 	}
 	if len(plan.ScriptNames(c.plan.Hooks)) > 0 {
-		namespace := plan.ArchiveNamespace(&c.plan.Settings, c.host)
-		c.fixed(archived.Group, archived.Resource, "", namespace, "", "get", "list", "create", "delete")
+		c.archive(plan.ArchiveNamespace(&c.plan.Settings, c.host))
 	}
+}
+
+// archive adds what is needed to archive scripts in a namespace.
+func (c *collector) archive(namespace string) {
+	c.fixed(archived.Group, archived.Resource, "", namespace, "", "get", "list", "create", "delete")
 }
 
 // credentials adds what is needed of the credentials of webhooks.

@@ -50,13 +50,17 @@ the definition names, and bindings to its spec.serviceAccountRef, or to the host
 account if it names none. The rights follow from the resources, the update methods,
 the apply strategy and the hooks of the spec.
 
+With --host it prints what the host's account needs to run them: to watch what they
+name, and to act as their ServiceAccounts. Without files it prints what the host needs
+whatever it runs, as manifests/base has it.
+
 What the hooks decide (labels and statuses that decorators set, related objects) is
 included as far as the spec allows it. With --from-tests the tests beside the
 definitions are run, as libretto test does: what they never use of that is left
 out, and what they use besides is added.`,
 		Example: `  libretto rbac -f controller/ | kubectl apply -f -
   libretto rbac -f controller/ --from-tests --parents-in team-a,team-b
-  libretto rbac -f controllers/ --host`,
+  libretto rbac -f controllers/ --host | kubectl apply -f -`,
 		RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), w, o, args) },
 	}
 	f := c.Flags()
@@ -65,7 +69,7 @@ out, and what they use besides is added.`,
 	f.StringVar(&o.account, "host-service-account", o.account, "name of the host's ServiceAccount in --host-namespace")
 	f.StringSliceVar(&o.namespaces, "parents-in", nil,
 		"the namespaces that parents are in: what is needed there is a Role in each, in place of a ClusterRole")
-	f.BoolVar(&o.ofHost, "host", o.ofHost, "print what the host needs itself to run the definitions, in place of what these need")
+	f.BoolVar(&o.ofHost, "host", o.ofHost, "print what the host needs to run the definitions, in place of what these need; without -f, what it needs itself")
 	f.BoolVar(&o.fromTests, "from-tests", o.fromTests, "run the tests beside the definitions, and go by what they use")
 	f.BoolVar(&o.explore, "explore", o.explore, "with --from-tests: let things go wrong in the tests, as libretto test --explore does")
 	f.IntVar(&o.paths, "explore-paths", o.paths, "how many paths --explore makes for each case")
@@ -82,9 +86,13 @@ out, and what they use besides is added.`,
 
 // run prints rights, and returns an *cli.ExitError unless all is well.
 func run(ctx context.Context, w cli.Process, o *options, args []string) error {
+	if err := o.check(); err != nil {
+		return cli.Cannot(err)
+	}
+	p := &printer{Process: w, options: o}
 	files, err := o.manifests.Options(args, w.Stdin)
-	if err == nil {
-		err = o.check()
+	if o.ofHost && errors.Is(err, cli.ErrNoFiles) {
+		return cli.Cannot(p.print())
 	}
 	if err != nil {
 		return cli.Cannot(err)
@@ -99,7 +107,7 @@ func run(ctx context.Context, w cli.Process, o *options, args []string) error {
 	if err != nil {
 		return cli.Cannot(err)
 	}
-	p := &printer{Process: w, options: o, set: set}
+	p.set = set
 	for _, object := range set.Definitions {
 		definition, err := p.definition(object)
 		if err != nil {

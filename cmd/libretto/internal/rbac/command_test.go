@@ -2,9 +2,14 @@ package rbac
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -43,6 +48,39 @@ func TestFormats(t *testing.T) {
 		if object.GetAPIVersion() != rbacv1.SchemeGroupVersion.String() || object.GetKind() != items.Items[i].GetKind() {
 			t.Errorf("document %d is %s %s, and item %s", i, object.GetAPIVersion(), object.GetKind(), items.Items[i].GetKind())
 		}
+	}
+}
+
+// TestBase checks that manifests/base gives the host what it needs itself, and no more.
+func TestBase(t *testing.T) {
+	granted := func(text string) (all []string) {
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			var role rbacv1.ClusterRole
+			if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+				t.Fatal(err)
+			}
+			for _, rule := range role.Rules {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s.%s %s", verb, resource, rule.APIGroups[0], role.Namespace)))
+					}
+				}
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	manifests := ""
+	for _, path := range []string{"rbac/host.yaml", "base/rbac.yaml"} {
+		text, err := os.ReadFile(filepath.Join(clitest.Examples, "..", "manifests", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests += string(text) + "\n---\n"
+	}
+	_, needed, _ := program.Run(t, "", "rbac", "--host")
+	if diff := cmp.Diff(granted(needed), granted(manifests)); diff != "" || len(granted(needed)) == 0 {
+		t.Errorf("-needed, +granted:\n%s", diff)
 	}
 }
 

@@ -31,12 +31,17 @@ type printed struct {
 
 // print prints what the definitions or the host need.
 func (p *printer) print() error {
-	all := p.ofHostObjects()
-	if !p.options.ofHost {
-		all = nil
-		for _, d := range p.definitions {
+	var all []printed
+	for _, d := range p.definitions {
+		if p.ofHost {
+			all = append(all, p.ofHostFor(d))
+		} else {
 			all = append(all, p.ofDefinition(d))
 		}
+	}
+	if len(all) == 0 {
+		needs := rights.OfHost(p.host.Namespace)
+		all = append(all, printed{"What the host needs itself", objectsOf("libretto-serve", p.hostAccount(), rights.Grants(needs))})
 	}
 	if p.output == "json" {
 		items := []any{}
@@ -54,20 +59,20 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 	if account.IsHost() {
 		account = p.hostAccount()
 	}
-	name := "libretto-" + strings.ToLower(strings.TrimSuffix(d.Plan.Kind, "Controller")) + "-" + d.Plan.Name
+	name := "libretto-" + nameOf(d)
 	title := fmt.Sprintf("What %s needs as ServiceAccount %s/%s", d.Plan.Config.Definition, account.Namespace, account.Name)
 	return printed{title, objectsOf(name, account, rights.Grants(d.Needs, p.namespaces...))}
 }
 
-// ofHostObjects returns what gives the host its rights.
-func (p *printer) ofHostObjects() []printed {
-	needs := rights.OfHost(p.definitions, p.host.Namespace)
-	for _, d := range p.definitions {
-		if d.Plan.Config.Account.IsHost() {
-			needs = append(needs, d.Needs...)
-		}
-	}
-	return []printed{{"What the host needs itself", objectsOf("libretto-host", p.hostAccount(), rights.Grants(needs, p.namespaces...))}}
+// ofHostFor returns what gives the host the rights that it needs for a definition.
+func (p *printer) ofHostFor(d rights.Definition) printed {
+	title := fmt.Sprintf("What the host needs for %s", d.Plan.Config.Definition)
+	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), rights.Grants(rights.OfHostFor(d), p.namespaces...))}
+}
+
+// nameOf returns what a definition is called in the names of roles, such as composite-hello.
+func nameOf(d rights.Definition) string {
+	return strings.ToLower(strings.TrimSuffix(d.Plan.Kind, "Controller")) + "-" + d.Plan.Name
 }
 
 func objectsOf(name string, account identity.Account, grants []rights.Grant) (objects []any) {
