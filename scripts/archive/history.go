@@ -22,6 +22,9 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
+// Limit is how many revisions of one definition remain.
+const Limit = 10
+
 // ErrNone means that no revision is archived under an ID, or none that can be trusted.
 var ErrNone = errors.New("no such revision is kept")
 

@@ -21,8 +21,6 @@ const (
 	OwnerLabel = "metacontroller.k8s.io/scripts-of"
 	// PartLabel is on the objects that have a part of the files of large revisions.
 	PartLabel = "metacontroller.k8s.io/script-part"
-	// Limit is how many revisions of one definition remain.
-	Limit = 10
 )
 
 // Location is where the files of one definition are archived.

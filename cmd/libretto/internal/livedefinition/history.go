@@ -2,14 +2,20 @@ package livedefinition
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -166,4 +172,95 @@ func (h *History) Load(ctx context.Context, r *Revision) (archive.Revision, erro
 		return found, h.explain(err, "get")
 	}
 	return found, nil
+}
+
+// Write writes the revisions as a table.
+func (h *History) Write(out io.Writer, now time.Time) error {
+	w := &lines{out: out}
+	if len(h.Revisions) == 0 {
+		w.linef("%s: no revision is archived", h.Definition)
+		return w.err
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "REVISION\tID\tAGE\tTESTS\tSTATE")
+	for _, r := range h.Revisions {
+		number, age, tests := "-", "-", "-"
+		if r.Created != nil {
+			number, age = fmt.Sprint(r.Number), duration.HumanDuration(now.Sub(*r.Created))
+		}
+		if r.TestsPassed {
+			tests = "passed"
+		}
+		states := strings.Join(r.States, ", ")
+		if r.Created == nil {
+			states += " (not archived)"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", number, shortID(r.ID), age, tests, states)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		w.linef("%s", strings.TrimSuffix(line, "\n"))
+	}
+	return w.err
+}
+
+// RevisionFiles is a revision with its files.
+type RevisionFiles struct {
+	Definition string `json:"definition"`
+	Revision
+	Files map[string]string `json:"files"`
+	// Hooks are what the definition said of its script hooks.
+	Hooks json.RawMessage `json:"hooks,omitempty"`
+}
+
+// texts returns the files, and the hooks as others: their settings, and each inline script. Their names are none of files.
+func (f *RevisionFiles) texts() map[string]string {
+	texts := maps.Clone(f.Files)
+	if len(f.Hooks) == 0 {
+		return texts
+	}
+	if texts == nil {
+		texts = map[string]string{}
+	}
+	var hooks map[string]map[string]any
+	if err := json.Unmarshal(f.Hooks, &hooks); err != nil {
+		texts["(hooks)"] = string(f.Hooks)
+		return texts
+	}
+	for name, hook := range hooks {
+		if inline, _ := hook["Inline"].(string); inline != "" {
+			texts["(inline script of "+name+")"] = inline
+			hook["Inline"] = "shown by itself"
+		}
+	}
+	settings, err := json.MarshalIndent(hooks, "", "  ")
+	if err != nil {
+		settings = f.Hooks
+	}
+	texts["(hooks)"] = string(settings) + "\n"
+	return texts
+}
+
+// Write writes which files there are.
+func (f *RevisionFiles) Write(out io.Writer, now time.Time) error {
+	w := &lines{out: out}
+	states := ""
+	if len(f.States) > 0 {
+		states = ": " + strings.Join(f.States, ", ")
+	}
+	age := duration.HumanDuration(now.Sub(*f.Created))
+	w.linef("%s: revision %d (%s), archived %s ago%s", f.Definition, f.Number, shortID(f.ID), age, states)
+	texts := f.texts()
+	for _, path := range slices.Sorted(maps.Keys(texts)) {
+		text := texts[path]
+		plural := "s"
+		if len(linesOf(text)) == 1 {
+			plural = ""
+		}
+		w.linef("  %s: %d line%s, %d bytes", path, len(linesOf(text)), plural, len(text))
+	}
+	return w.err
 }
