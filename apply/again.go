@@ -9,7 +9,7 @@ import (
 // Again returns the update that the next pass would make, if all that it would change is
 // what this one has sent and the API server did not keep, and whether there is such a
 // rest, as far as a full outcome tells. As long as the object is as this update left it, sending that has no effect.
-func (o Outcome) Again() (again Change, ok bool) {
+func (o Result) Again() (again Change, ok bool) {
 	sent := o.Change.Object
 	if o.Err != nil || o.Object == nil || o.Partial || o.Change.Action != ActionUpdate || o.Change.ServerSide != nil {
 		return Change{}, false

@@ -45,7 +45,7 @@ func TestAgain(t *testing.T) {
 			if tc.action != "" {
 				sent.Action = tc.action
 			}
-			again, ok := Outcome{Change: sent, Object: tc.left, Err: tc.err}.Again()
+			again, ok := Result{Change: sent, Object: tc.left, Err: tc.err}.Again()
 			if ok != tc.want {
 				t.Fatalf("%s: got %v", tc.reason, ok)
 			}

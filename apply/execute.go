@@ -42,15 +42,15 @@ type Options struct {
 // does not stop the others, except that nothing else is done to an object that
 // could not be adopted. When ctx ends, no further change is begun; those that are
 // under way end as the client's own timeout has it, since the API server may have done a request that is given up.
-func Execute(ctx context.Context, client dynamic.Interface, changes []Change, o Options) []Outcome {
+func Execute(ctx context.Context, client dynamic.Interface, changes []Change, o Options) []Result {
 	e := execution{
-		client:   client,
-		options:  o,
-		outcomes: make([]Outcome, len(changes)),
-		adopted:  map[types.UID]*Outcome{},
+		client:  client,
+		options: o,
+		results: make([]Result, len(changes)),
+		adopted: map[types.UID]*Result{},
 	}
 	for i, c := range changes {
-		e.outcomes[i].Change = c
+		e.results[i].Change = c
 	}
 	for p := range phases {
 		e.run(ctx, e.inPhase(p))
@@ -58,23 +58,23 @@ func Execute(ctx context.Context, client dynamic.Interface, changes []Change, o 
 			e.remember()
 		}
 	}
-	return e.outcomes
+	return e.results
 }
 
 // execution is one call of Execute.
 type execution struct {
-	client   dynamic.Interface
-	options  Options
-	outcomes []Outcome
+	client  dynamic.Interface
+	options Options
+	results []Result
 	// adopted holds the outcomes of adoptions. It is written between two phases.
-	adopted map[types.UID]*Outcome
+	adopted map[types.UID]*Result
 }
 
 // inPhase returns the outcomes that a phase has to find out.
-func (e *execution) inPhase(p phase) []*Outcome {
-	var in []*Outcome
-	for i := range e.outcomes {
-		if o := &e.outcomes[i]; phaseOf(o.Change) == p {
+func (e *execution) inPhase(p phase) []*Result {
+	var in []*Result
+	for i := range e.results {
+		if o := &e.results[i]; phaseOf(o.Change) == p {
 			in = append(in, o)
 		}
 	}
@@ -82,13 +82,13 @@ func (e *execution) inPhase(p phase) []*Outcome {
 }
 
 // run writes changes in parallel and waits for all of them.
-func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
-	if len(outcomes) == 0 {
+func (e *execution) run(ctx context.Context, results []*Result) {
+	if len(results) == 0 {
 		return
 	}
 	free := make(chan struct{}, max(1, e.options.Parallel))
 	var all sync.WaitGroup
-	for _, o := range outcomes {
+	for _, o := range results {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
@@ -106,8 +106,8 @@ func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
 
 // remember notes what came of the adoptions.
 func (e *execution) remember() {
-	for i := range e.outcomes {
-		if o := &e.outcomes[i]; o.Change.Action == ActionAdopt {
+	for i := range e.results {
+		if o := &e.results[i]; o.Change.Action == ActionAdopt {
 			e.adopted[o.Change.Observed.GetUID()] = o
 		}
 	}

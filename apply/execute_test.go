@@ -123,8 +123,8 @@ func TestExecuteRequests(t *testing.T) {
 			if tc.held != nil {
 				client = cluster(tc.held.DeepCopy())
 			}
-			outcomes := Execute(t.Context(), client, []Change{tc.change}, Options{FieldManager: "libretto"})
-			if err := outcomes[0].Err; err != nil {
+			results := Execute(t.Context(), client, []Change{tc.change}, Options{FieldManager: "libretto"})
+			if err := results[0].Err; err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 			if diff := cmp.Diff([]string{tc.want}, requests(client)); diff != "" {
@@ -139,7 +139,7 @@ func TestMayDelete(t *testing.T) {
 	pod, other := stored(t, object(podRule, "a")), stored(t, object(podRule, "b"))
 	client := cluster(pod, other)
 	forbidden := apierrors.NewForbidden(podRule.Resource.GroupResource(), "a", errBoom)
-	outcomes := Execute(t.Context(), client, []Change{
+	results := Execute(t.Context(), client, []Change{
 		about(ActionRecreate, pod, podRule.Resource), about(ActionDelete, other, podRule.Resource),
 	}, Options{MayDelete: func(_ context.Context, c Change) error {
 		if c.Action == ActionRecreate {
@@ -147,10 +147,10 @@ func TestMayDelete(t *testing.T) {
 		}
 		return nil
 	}})
-	if err := outcomes[0].Err; !errors.Is(err, forbidden) || Classify(err) != FailureInvalid {
+	if err := results[0].Err; !errors.Is(err, forbidden) || Classify(err) != FailureInvalid {
 		t.Errorf("the recreation ends with %v, want that it is forbidden", err)
 	}
-	if err := outcomes[1].Err; err != nil {
+	if err := results[1].Err; err != nil {
 		t.Errorf("what is not wanted any more is not deleted: %v", err)
 	}
 	if diff := cmp.Diff([]string{"delete@7 uid-of-b"}, told(client)); diff != "" {
@@ -223,8 +223,8 @@ func TestExecuteAfterAdoption(t *testing.T) {
 				now.SetOwnerReferences([]metav1.OwnerReference{owner})
 				return true, now, tc.err
 			})
-			outcomes := Execute(t.Context(), client, changes, Options{})
-			for _, o := range outcomes {
+			results := Execute(t.Context(), client, changes, Options{})
+			for _, o := range results {
 				if !errors.Is(o.Err, tc.err) {
 					t.Errorf("%s: %s: %v", tc.reason, o.Change.Action, o.Err)
 				}
@@ -288,9 +288,9 @@ func TestExecuteEnds(t *testing.T) {
 		cancel()
 		return false, nil, nil
 	})
-	outcomes := Execute(ctx, client, creations(3), Options{})
-	if outcomes[0].Err != nil || !errors.Is(outcomes[1].Err, context.Canceled) || !errors.Is(outcomes[2].Err, context.Canceled) {
-		t.Errorf("nothing is begun after the end of the context, but got %v, %v, %v", outcomes[0].Err, outcomes[1].Err, outcomes[2].Err)
+	results := Execute(ctx, client, creations(3), Options{})
+	if results[0].Err != nil || !errors.Is(results[1].Err, context.Canceled) || !errors.Is(results[2].Err, context.Canceled) {
+		t.Errorf("nothing is begun after the end of the context, but got %v, %v, %v", results[0].Err, results[1].Err, results[2].Err)
 	}
 	if n := len(client.Actions()); n != 1 {
 		t.Errorf("%d requests", n)
@@ -303,7 +303,7 @@ func TestExecuteBound(t *testing.T) {
 		gate := make(chan struct{})
 		client := &gated{FakeDynamicClient: cluster(), gate: gate}
 		changes := creations(7)
-		done := make(chan []Outcome, 1)
+		done := make(chan []Result, 1)
 		go func() { done <- Execute(t.Context(), client, changes, Options{Parallel: 3}) }()
 		for _, want := range []int{3, 3, 3, 3, 3, 2, 1} {
 			synctest.Wait()
@@ -312,8 +312,8 @@ func TestExecuteBound(t *testing.T) {
 			}
 			gate <- struct{}{}
 		}
-		if outcomes := <-done; len(outcomes) != len(changes) {
-			t.Errorf("%d outcomes", len(outcomes))
+		if results := <-done; len(results) != len(changes) {
+			t.Errorf("%d outcomes", len(results))
 		}
 	})
 }
@@ -370,13 +370,13 @@ func TestNoEffect(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason  string
-		outcome Outcome
+		outcome Result
 		want    bool
 	}{
-		"Same":    {reason: "an update that changes nothing leaves the version", outcome: Outcome{Change: Change{Action: ActionUpdate, Object: at("7")}, Object: at("7")}, want: true},
-		"Changed": {reason: "an update that changes something does not", outcome: Outcome{Change: Change{Action: ActionUpdate, Object: at("7")}, Object: at("8")}},
-		"Failed":  {reason: "a failure is another matter", outcome: Outcome{Change: Change{Action: ActionUpdate, Object: at("7")}, Err: errBoom}},
-		"Create":  {reason: "only updates can be in vain", outcome: Outcome{Change: Change{Action: ActionCreate, Object: at("")}, Object: at("")}},
+		"Same":    {reason: "an update that changes nothing leaves the version", outcome: Result{Change: Change{Action: ActionUpdate, Object: at("7")}, Object: at("7")}, want: true},
+		"Changed": {reason: "an update that changes something does not", outcome: Result{Change: Change{Action: ActionUpdate, Object: at("7")}, Object: at("8")}},
+		"Failed":  {reason: "a failure is another matter", outcome: Result{Change: Change{Action: ActionUpdate, Object: at("7")}, Err: errBoom}},
+		"Create":  {reason: "only updates can be in vain", outcome: Result{Change: Change{Action: ActionCreate, Object: at("")}, Object: at("")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -117,9 +117,9 @@ func TestUpdateOfContendedObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			outcome := Execute(t.Context(), client, changes, Options{Renew: renew})[0]
-			if got := Classify(outcome.Err); got != tc.failure {
-				t.Errorf("%s: it ends as %q (%v), want %q", tc.reason, got, outcome.Err, tc.failure)
+			result := Execute(t.Context(), client, changes, Options{Renew: renew})[0]
+			if got := Classify(result.Err); got != tc.failure {
+				t.Errorf("%s: it ends as %q (%v), want %q", tc.reason, got, result.Err, tc.failure)
 			}
 			if diff := cmp.Diff(tc.want, told(client)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)

@@ -8,7 +8,7 @@ import (
 
 // resolvePartial recognizes an answer that is only the metadata of an object. If nothing was written, its content
 // is known.
-func (o *Outcome) resolvePartial() {
+func (o *Result) resolvePartial() {
 	if o.Object == nil || o.Object.GetKind() != "PartialObjectMetadata" || o.Object.GetAPIVersion() != "meta.k8s.io/v1" {
 		return
 	}
@@ -22,7 +22,7 @@ func (o *Outcome) resolvePartial() {
 }
 
 // WithContent returns a partial outcome with the content of full, which is the same version of the object.
-func (o Outcome) WithContent(full *unstructured.Unstructured) Outcome {
+func (o Result) WithContent(full *unstructured.Unstructured) Result {
 	meta := o.Object.Object["metadata"] // Of managedFields it has what was applied, which caches need not have.
 	o.Object, o.Partial = &unstructured.Unstructured{Object: jsonvalue.With(full.Object, "metadata", meta)}, false
 	return o

@@ -35,7 +35,7 @@ func TestPartial(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := Outcome{Change: Change{Key: KeyOf(observed), Observed: tc.observed}, Object: tc.answer}
+			o := Result{Change: Change{Key: KeyOf(observed), Observed: tc.observed}, Object: tc.answer}
 			o.resolvePartial()
 			if o.Partial != tc.partial {
 				t.Fatalf("%s: partial %v", tc.reason, o.Partial)

@@ -115,17 +115,17 @@ func TestExecuteRenews(t *testing.T) {
 				client = cluster(tc.live.DeepCopy())
 			}
 			conflicts(client, tc.verb, tc.times, tc.err)
-			outcome := Execute(t.Context(), client, changes, Options{Renew: func(_ Change, live *unstructured.Unstructured) (*Change, error) {
+			result := Execute(t.Context(), client, changes, Options{Renew: func(_ Change, live *unstructured.Unstructured) (*Change, error) {
 				again, err := Diff(Input{Owner: owner, Observed: list(live), Desired: tc.desired, Rules: []Rule{podRule}})
 				if err != nil || tc.refuse {
 					return nil, err
 				}
 				return &again[0], nil
 			}})[0]
-			if got := Classify(outcome.Err); got != tc.failure {
-				t.Errorf("%s: it ends as %q (%v), want %q", tc.reason, got, outcome.Err, tc.failure)
+			if got := Classify(result.Err); got != tc.failure {
+				t.Errorf("%s: it ends as %q (%v), want %q", tc.reason, got, result.Err, tc.failure)
 			}
-			if got := outcome.Change.Observed.GetResourceVersion(); got != tc.version {
+			if got := result.Change.Observed.GetResourceVersion(); got != tc.version {
 				t.Errorf("%s: the outcome is of version %s, want %s", tc.reason, got, tc.version)
 			}
 			if diff := cmp.Diff(tc.want, told(client)); diff != "" {
@@ -177,9 +177,9 @@ func TestExecuteRenewsAdoption(t *testing.T) {
 // TestWritesUnderWayEnd checks that a write which has begun is not given up when the context ends.
 func TestWritesUnderWayEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	outcomes := Execute(ctx, ending{cancel: cancel}, creations(2), Options{})
-	if outcomes[0].Err != nil || !errors.Is(outcomes[1].Err, context.Canceled) {
-		t.Errorf("the writes end with %v and %v, want the first done and the second not begun", outcomes[0].Err, outcomes[1].Err)
+	results := Execute(ctx, ending{cancel: cancel}, creations(2), Options{})
+	if results[0].Err != nil || !errors.Is(results[1].Err, context.Canceled) {
+		t.Errorf("the writes end with %v and %v, want the first done and the second not begun", results[0].Err, results[1].Err)
 	}
 }
 

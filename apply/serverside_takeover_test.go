@@ -73,12 +73,12 @@ func TestServerSideRequests(t *testing.T) {
 				now.SetResourceVersion("8")
 				return true, now, nil
 			})
-			outcome := Execute(t.Context(), client, changes, Options{})[0]
+			result := Execute(t.Context(), client, changes, Options{})[0]
 			if diff := cmp.Diff(tc.want, sent); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
-			if got := Classify(outcome.Err); got != tc.failure {
-				t.Errorf("%s: %q: %v", tc.reason, got, outcome.Err)
+			if got := Classify(result.Err); got != tc.failure {
+				t.Errorf("%s: %q: %v", tc.reason, got, result.Err)
 			}
 		})
 	}

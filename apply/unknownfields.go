@@ -46,7 +46,7 @@ func (f *unknownFields) add(path string) {
 var undeclared = regexp.MustCompile(`\.([^\s:]+): field not declared in schema`)
 
 // RefusedField returns the path of the first field that server-side apply refuses as it is not in the schema, or "".
-func (o Outcome) RefusedField() string {
+func (o Result) RefusedField() string {
 	if !untyped(o.Err) {
 		return ""
 	}

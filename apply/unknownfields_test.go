@@ -110,11 +110,11 @@ func TestRefusedField(t *testing.T) {
 		`.dta: field not declared in schema`: "",
 	}
 	for text, want := range cases {
-		if got := (Outcome{Err: errors.New(text)}).RefusedField(); got != want {
+		if got := (Result{Err: errors.New(text)}).RefusedField(); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	if got := (Outcome{}).RefusedField(); got != "" {
+	if got := (Result{}).RefusedField(); got != "" {
 		t.Errorf("without an error: %q", got)
 	}
 }

@@ -39,7 +39,7 @@ func (s *stepRun) record() {
 	}
 	var passes []any
 	for _, pass := range s.passes {
-		passes = append(passes, s.passOutcome(pass))
+		passes = append(passes, s.passFields(pass))
 	}
 	if len(passes) > 0 {
 		outcome = append(outcome, field{"passes", passes})
@@ -47,11 +47,11 @@ func (s *stepRun) record() {
 	s.outcomes = append(s.outcomes, outcome)
 }
 
-// passOutcome returns what came of a pass.
-func (r *runner) passOutcome(pass passRun) fields {
+// passFields returns what came of a pass.
+func (r *runner) passFields(pass passRun) fields {
 	writes := []any{}
 	for _, w := range pass.Writes {
-		writes = append(writes, r.writeOutcome(w))
+		writes = append(writes, r.writeFields(w))
 	}
 	outcome := fields{{"pass", string(pass.parent.name())}, {"writes", writes}}
 	if pass.Parent == nil {
@@ -62,7 +62,7 @@ func (r *runner) passOutcome(pass passRun) fields {
 	if pass.RequeueAfter > 0 && !r.isRenewal(pass.RequeueAfter) {
 		outcome = append(outcome, field{"requeue", pass.RequeueAfter.String()})
 	}
-	if events := eventOutcomes(pass.Events); len(events) > 0 {
+	if events := eventFields(pass.Events); len(events) > 0 {
 		outcome = append(outcome, field{"events", events})
 	}
 	switch {
@@ -80,7 +80,7 @@ func (r *runner) isRenewal(after time.Duration) bool {
 	return after > 17*time.Minute && after <= 20*time.Minute && slices.ContainsFunc(r.base.Plan.Hooks, serves)
 }
 
-func eventOutcomes(events []simulation.Event) []any {
+func eventFields(events []simulation.Event) []any {
 	var lines []any
 	for _, e := range events {
 		lines = append(lines, fields{{"event", e.Type + " " + e.Reason}, {"message", e.Message}})
@@ -88,8 +88,8 @@ func eventOutcomes(events []simulation.Event) []any {
 	return lines
 }
 
-// writeOutcome returns the change that a write made, or the reason why it was refused.
-func (r *runner) writeOutcome(w memcluster.Write) fields {
+// writeFields returns the change that a write made, or the reason why it was refused.
+func (r *runner) writeFields(w memcluster.Write) fields {
 	lines := fields{{string(w.Verb), string(nameOf(w.Kind.Kind, w.Namespace, w.Name))}}
 	switch {
 	case w.Verb == memcluster.Create:

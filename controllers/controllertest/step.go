@@ -194,7 +194,7 @@ func describeWrite(w memcluster.Write) string {
 }
 
 // pass makes one pass over each parent that is not gone.
-func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
+func (s *stepRun) pass(ctx context.Context) (stage.PassResult, error) {
 	moved, before := stage.Nothing, len(s.passes)
 	for _, p := range s.parents {
 		if p.gone && s.Step.Parent == "" {
@@ -219,7 +219,7 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		if err := s.spendPass(result); err != nil {
 			return moved, err
 		}
-		moved = max(moved, stage.MovementOf(result))
+		moved = max(moved, stage.PassResultOf(result))
 		if interrupted {
 			if err := s.session.Restart(ctx); err != nil {
 				return moved, err

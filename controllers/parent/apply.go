@@ -89,10 +89,10 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	p.writes.any, p.writes.children = true, true
 	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew, MayDelete: p.mayDelete}
-	for _, outcome := range apply.Execute(ctx, client, changes, options) {
-		p.noteOutcome(outcome)
-		p.writes.awaitsEvents = p.writes.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
-		errs = append(errs, p.explain(ctx, outcome))
+	for _, result := range apply.Execute(ctx, client, changes, options) {
+		p.noteOutcome(result)
+		p.writes.awaitsEvents = p.writes.awaitsEvents || result.Err == nil && !result.NoEffect()
+		errs = append(errs, p.explain(ctx, result))
 	}
 	p.writes.failed = append(p.writes.failed, errs...)
 	return failure.Join(errs)
@@ -139,31 +139,31 @@ func (r *shared) get(
 }
 
 // noteOutcome records a write until the caches show it, and logs it.
-func (p *pass) noteOutcome(outcome apply.Outcome) {
-	p.env.Metrics.CountWrite(p.config.Definition, outcome)
-	p.history.Note(outcome)
-	change := outcome.Change
-	if p.env.Access != nil && change.Action == apply.ActionCreate && apierrors.IsForbidden(outcome.Err) {
+func (p *pass) noteOutcome(result apply.Result) {
+	p.env.Metrics.CountWrite(p.config.Definition, result)
+	p.history.Note(result)
+	change := result.Change
+	if p.env.Access != nil && change.Action == apply.ActionCreate && apierrors.IsForbidden(result.Err) {
 		p.env.Access.Forget(p.config.Account, change.Resource, change.Key.Namespace)
 	}
 	switch {
-	case outcome.Err != nil:
+	case result.Err != nil:
 		return
-	case outcome.Gone:
+	case result.Gone:
 		p.pendingWrites.NoteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
 	p.logChild(change)
 	p.noteChanged(change)
-	p.reportUnknownFields(outcome)
+	p.reportUnknownFields(result)
 	p.reportShared(change)
-	p.noteOwnWrite(outcome)
+	p.noteOwnWrite(result)
 	p.detectHotLoop(change)
-	if outcome.Object == nil {
+	if result.Object == nil {
 		p.pendingWrites.NoteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
-	p.noteWrite(outcome)
+	p.noteWrite(result)
 }
 
 // resourceOf returns the resource of an observed object.

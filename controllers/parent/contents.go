@@ -44,7 +44,7 @@ func (r *shared) syncContents(ctx context.Context, parent *unstructured.Unstruct
 }
 
 // readContent reads an object whose content is unknown from the API server.
-func (r *shared) readContent(ctx context.Context, written apply.Outcome) error {
+func (r *shared) readContent(ctx context.Context, written apply.Result) error {
 	key := written.Change.Key
 	live, err := r.get(ctx, written.Change.Resource, key.Namespace, key.Name)
 	switch {
@@ -61,20 +61,20 @@ func (r *shared) readContent(ctx context.Context, written apply.Outcome) error {
 }
 
 // noteWrite records the object that a write has returned until the caches show it.
-func (p *pass) noteWrite(outcome apply.Outcome) {
+func (p *pass) noteWrite(result apply.Result) {
 	owner := p.parent.GetUID()
-	if outcome.Partial {
+	if result.Partial {
 		p.writes.partial = true
-		p.pendingWrites.NotePartial(owner, outcome)
-		if cached := p.sources.CachedChild(outcome.Object); cached != nil { // Its event may have come before the answer.
+		p.pendingWrites.NotePartial(owner, result)
+		if cached := p.sources.CachedChild(result.Object); cached != nil { // Its event may have come before the answer.
 			p.pendingWrites.Observe(informer.Event{New: cached})
 		}
 		return
 	}
-	fields := p.env.Pool.AppliedFields(outcome.Object)
-	object := outcome.Object
+	fields := p.env.Pool.AppliedFields(result.Object)
+	object := result.Object
 	object.SetManagedFields(nil)
-	p.pendingWrites.NoteWritten(owner, object, outcome.Change.Observed == nil)
+	p.pendingWrites.NoteWritten(owner, object, result.Change.Observed == nil)
 	p.pendingWrites.SetFields(object, fields)
 }
 

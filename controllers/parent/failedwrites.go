@@ -22,27 +22,27 @@ import (
 
 // explain returns the error of a failed write with a remedy, or ErrLater if the write met a
 // newer version.
-func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
+func (p *pass) explain(ctx context.Context, result apply.Result) error {
 	var held *failure.Error
-	if errors.As(outcome.Err, &held) {
-		return &failure.Error{Reason: held.Reason, Retry: held.Retry, Err: fmt.Errorf("%s: %w", outcome.Change.Key, held.Err)}
+	if errors.As(result.Err, &held) {
+		return &failure.Error{Reason: held.Reason, Retry: held.Retry, Err: fmt.Errorf("%s: %w", result.Change.Key, held.Err)}
 	}
-	switch f := apply.Classify(outcome.Err); f {
+	switch f := apply.Classify(result.Err); f {
 	case apply.FailureNone:
 		return nil
 	case apply.FailureConflict:
-		return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err)
+		return fmt.Errorf("%w: %w", controller.ErrLater, result.Err)
 	case apply.FailureAlreadyExists:
-		return p.explainExisting(ctx, outcome.Change)
+		return p.explainExisting(ctx, result.Change)
 	case apply.FailureFieldConflict:
-		return writes.FieldConflictError(outcome)
+		return writes.FieldConflictError(result)
 	case apply.FailureNamespaceMissing:
-		if outcome.Change.Action != apply.ActionCreate {
-			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // The object that is gone is a Namespace.
+		if result.Change.Action != apply.ActionCreate {
+			return fmt.Errorf("%w: %w", controller.ErrLater, result.Err) // The object that is gone is a Namespace.
 		}
-		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
+		return p.namespaceMissing(result.Change.Key, result.Err)
 	default:
-		return &failure.Error{Reason: variant.ReasonApplyFailed, Retry: failure.RetryOfWrite(f), Err: p.withFieldRemedy(outcome)}
+		return &failure.Error{Reason: variant.ReasonApplyFailed, Retry: failure.RetryOfWrite(f), Err: p.withFieldRemedy(result)}
 	}
 }
 

@@ -69,15 +69,15 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed.Deleting() }
 
 // noteOwnWrite records a write of this process, which is told from those of others by it.
-func (p *pass) noteOwnWrite(outcome apply.Outcome) {
-	change := outcome.Change
+func (p *pass) noteOwnWrite(result apply.Result) {
+	change := result.Change
 	s := loops.Subject{Parent: p.parent.GetUID(), Child: change.Key}
 	var from, to uint64
 	if change.Observed != nil {
 		from = p.passCache.VersionOf(change.Observed)
 	}
-	if outcome.Object != nil {
-		to = p.passCache.VersionOf(outcome.Object)
+	if result.Object != nil {
+		to = p.passCache.VersionOf(result.Object)
 	}
 	p.detector.NoteOwn(s, from, to)
 }

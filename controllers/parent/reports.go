@@ -118,23 +118,23 @@ func (p *pass) reportDroppedFields(sent map[string]any) {
 
 // reportUnknownFields reports the fields of a written child that the API server dropped. They are the same for all children
 // of a kind.
-func (p *pass) reportUnknownFields(outcome apply.Outcome) {
-	kind := outcome.Change.Key.Kind
+func (p *pass) reportUnknownFields(result apply.Result) {
+	kind := result.Change.Key.Kind
 	var lost []string
 	meant := ""
-	for _, path := range p.unknownFields(outcome) {
+	for _, path := range p.unknownFields(result) {
 		if !p.droppedFields.IsFirst(p.programs.Revision, controller.Signature(kind.String()+" "+path)) {
 			continue
 		}
 		lost = append(lost, fielddiff.PublicPath(kind, path))
-		meant = cmp.Or(meant, apply.MeantField(outcome.Change.Schema, path))
+		meant = cmp.Or(meant, apply.MeantField(result.Change.Schema, path))
 	}
 	if len(lost) == 0 {
 		return
 	}
 	p.warnOfScripts(variant.ReasonFieldsNotStored, fmt.Sprintf(
 		"the API server does not know and drops %s of %s, which the hook returns: %s",
-		strings.Join(lost, ", "), outcome.Change.Key, p.fieldRemedy(kind, meant)))
+		strings.Join(lost, ", "), result.Change.Key, p.fieldRemedy(kind, meant)))
 }
 
 // fieldRemedy returns what to do about a field that a kind of children does not have. meant is that of apply.MeantField.
@@ -147,22 +147,22 @@ func (p *pass) fieldRemedy(kind schema.GroupVersionKind, meant string) string {
 }
 
 // withFieldRemedy returns the error of a write, with what to do if it has a field that the kind does not have.
-func (p *pass) withFieldRemedy(outcome apply.Outcome) error {
-	path := outcome.RefusedField()
+func (p *pass) withFieldRemedy(result apply.Result) error {
+	path := result.RefusedField()
 	if path == "" {
-		return outcome.Err
+		return result.Err
 	}
-	return fmt.Errorf("%w: %s", outcome.Err, p.fieldRemedy(outcome.Change.Key.Kind, apply.MeantField(outcome.Change.Schema, path)))
+	return fmt.Errorf("%w: %s", result.Err, p.fieldRemedy(result.Change.Key.Kind, apply.MeantField(result.Change.Schema, path)))
 }
 
 // unknownFields returns the paths of the fields that the API server has dropped: of what was sent, by its warnings, and by its schema of
 // what an update has left out, as it would be dropped.
-func (p *pass) unknownFields(outcome apply.Outcome) []string {
-	change := outcome.Change
+func (p *pass) unknownFields(result apply.Result) []string {
+	change := result.Change
 	if change.Action != apply.ActionUpdate || change.ServerSide != nil {
-		return outcome.Unknown
+		return result.Unknown
 	}
-	paths := outcome.Unknown
+	paths := result.Unknown
 	if desired := p.desiredChild(change.Key); desired != nil && change.Schema != nil {
 		paths = append(paths, change.Schema.Dropped(desired.Object)...)
 	}

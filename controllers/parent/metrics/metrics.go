@@ -136,15 +136,15 @@ func (m *Metrics) ObserveCall(definition, hook string, took time.Duration, err e
 }
 
 // CountWrite counts a write of a child.
-func (m *Metrics) CountWrite(definition string, outcome apply.Outcome) {
+func (m *Metrics) CountWrite(definition string, result apply.Result) {
 	if m == nil {
 		return
 	}
-	if failure := apply.Classify(outcome.Err); failure != apply.FailureNone {
+	if failure := apply.Classify(result.Err); failure != apply.FailureNone {
 		m.failures.WithLabelValues(definitionmetrics.Values(definition, string(failure))...).Inc()
 		return
 	}
-	m.writes.WithLabelValues(definitionmetrics.Values(definition, string(outcome.Change.Action))...).Inc()
+	m.writes.WithLabelValues(definitionmetrics.Values(definition, string(result.Change.Action))...).Inc()
 }
 
 // CountHotLoop counts a hot loop that was slowed down.

@@ -7,9 +7,9 @@ import (
 )
 
 // Partial returns the outcome of a write that was answered by the metadata of an object.
-func Partial(object *unstructured.Unstructured) apply.Outcome {
+func Partial(object *unstructured.Unstructured) apply.Result {
 	answer := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"],
 	}}
-	return apply.Outcome{Change: apply.Change{Action: apply.ActionUpdate, Key: apply.KeyOf(object)}, Object: answer, Partial: true}
+	return apply.Result{Change: apply.Change{Action: apply.ActionUpdate, Key: apply.KeyOf(object)}, Object: answer, Partial: true}
 }

@@ -75,26 +75,26 @@ func (h *History) Conflict(change apply.Change) error {
 }
 
 // Note remembers the outcome of a write. It replaces what was known of the child.
-func (h *History) Note(outcome apply.Outcome) {
+func (h *History) Note(result apply.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := outcome.Change.Key
-	again, ok := outcome.Again()
+	key := result.Change.Key
+	again, ok := result.Again()
 	switch {
-	case outcome.NoEffect():
-		h.noops[key] = outcome.Change.Digest()
+	case result.NoEffect():
+		h.noops[key] = result.Change.Digest()
 	case ok:
 		h.noops[key] = again.Digest()
 	default:
 		delete(h.noops, key)
 	}
-	if apply.Classify(outcome.Err) != apply.FailureFieldConflict {
+	if apply.Classify(result.Err) != apply.FailureFieldConflict {
 		delete(h.conflicts, key)
 		return
 	}
 	backoff := min(max(minConflictBackoff, 2*h.conflicts[key].backoff), maxConflictBackoff)
 	h.conflicts[key] = fieldConflict{
-		digest: outcome.Change.Digest(), err: FieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
+		digest: result.Change.Digest(), err: FieldConflictError(result), backoff: backoff, until: h.clock.Now().Add(backoff),
 	}
 }
 
@@ -108,13 +108,13 @@ func (h *History) Forget(key apply.Key) {
 }
 
 // FieldConflictError names the managers, their fields and the remedies.
-func FieldConflictError(outcome apply.Outcome) error {
+func FieldConflictError(result apply.Result) error {
 	var held []string
-	for _, c := range apply.FieldManagerConflicts(outcome.Err) {
-		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, fielddiff.PublicPath(outcome.Change.Key.Kind, c.Field)))
+	for _, c := range apply.FieldManagerConflicts(result.Err) {
+		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, fielddiff.PublicPath(result.Change.Key.Kind, c.Field)))
 	}
 	held = slices.Compact(held)
 	return &failure.Error{Reason: variant.ReasonFieldConflict, Retry: controller.FieldConflict, Err: fmt.Errorf(
 		"%s is left as it is: %s: let go of the fields there, leave them out in the hook, or set forceConflicts: true",
-		outcome.Change.Key, strings.Join(held, ", "))}
+		result.Change.Key, strings.Join(held, ", "))}
 }

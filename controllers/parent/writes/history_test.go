@@ -25,7 +25,7 @@ func conflictingUpdate(value string) apply.Change {
 func TestConflictBackoff(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	h := NewHistory(clock)
-	conflict := apply.Outcome{Change: conflictingUpdate("1"), Err: apierrors.NewApplyConflict([]metav1.StatusCause{
+	conflict := apply.Result{Change: conflictingUpdate("1"), Err: apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.a"},
 	}, "")}
 	if err := h.Conflict(conflictingUpdate("1")); err != nil {
@@ -50,7 +50,7 @@ func TestConflictBackoff(t *testing.T) {
 		}
 		h.Note(conflict)
 	}
-	h.Note(apply.Outcome{Change: conflictingUpdate("2")})
+	h.Note(apply.Result{Change: conflictingUpdate("2")})
 	if err := h.Conflict(conflictingUpdate("1")); err != nil {
 		t.Errorf("the backoff lasts after a success: %v", err)
 	}
@@ -65,7 +65,7 @@ func TestConflictBackoff(t *testing.T) {
 func TestConflictNamesNoKey(t *testing.T) {
 	change := conflictingUpdate("1")
 	change.Key.Kind.Kind = "Secret"
-	err := FieldConflictError(apply.Outcome{Change: change, Err: apierrors.NewApplyConflict([]metav1.StatusCause{
+	err := FieldConflictError(apply.Result{Change: change, Err: apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.password"},
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.user"},
 	}, "")})

@@ -20,12 +20,12 @@ const (
 
 // NotePartial records a write that was answered by the metadata of the object alone. The passes over the owner wait until
 // its content is known.
-func (p *Pending) NotePartial(owner types.UID, outcome apply.Outcome) {
-	created := outcome.Change.Observed == nil
-	if !hasRest(outcome.Change) { // What was sent need not be kept.
-		outcome.Change = apply.Change{Action: outcome.Change.Action, Key: outcome.Change.Key, Resource: outcome.Change.Resource}
+func (p *Pending) NotePartial(owner types.UID, result apply.Result) {
+	created := result.Change.Observed == nil
+	if !hasRest(result.Change) { // What was sent need not be kept.
+		result.Change = apply.Change{Action: result.Change.Action, Key: result.Change.Key, Resource: result.Change.Resource}
 	}
-	p.note(write{object: outcome.Object, partial: &outcome, owner: owner}, created)
+	p.note(write{object: result.Object, partial: &result, owner: owner}, created)
 }
 
 // hasRest reports whether the object tells more about a write than that it was done: what the API server did not keep of it.
@@ -35,9 +35,9 @@ func hasRest(change apply.Change) bool {
 
 // completedBy returns the outcome of a partial write with the object in full, and whether that tells more. Object must be the
 // version that was written: what became of a write can't be told from a newer one.
-func (w write) completedBy(object *unstructured.Unstructured) (apply.Outcome, bool) {
+func (w write) completedBy(object *unstructured.Unstructured) (apply.Result, bool) {
 	if w.partial == nil || !hasRest(w.partial.Change) || w.object.GetResourceVersion() != object.GetResourceVersion() {
-		return apply.Outcome{}, false
+		return apply.Result{}, false
 	}
 	return w.partial.WithContent(object), true
 }
@@ -51,7 +51,7 @@ func (p *Pending) AwaitsContent(owner types.UID) bool {
 
 // ContentDelay returns how long passes over owner may still wait for events, or zero if nothing is unknown. If the time is
 // over, it returns the writes to be read from the API server.
-func (p *Pending) ContentDelay(owner types.UID) (delay time.Duration, overdue []apply.Outcome) {
+func (p *Pending) ContentDelay(owner types.UID) (delay time.Duration, overdue []apply.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key := range p.partial[owner] {
@@ -78,23 +78,23 @@ func (p *Pending) contentDelayOf(key apply.Key) time.Duration {
 
 // SetContent records the live state of an object whose content was unknown, or that it is gone if live is nil or another object.
 // fields are as in SetFields.
-func (p *Pending) SetContent(written apply.Outcome, live *unstructured.Unstructured, fields []any) {
+func (p *Pending) SetContent(written apply.Result, live *unstructured.Unstructured, fields []any) {
 	if completed, ok := p.replacePartial(written, live, fields); ok {
 		p.Completed(completed)
 	}
 }
 
-func (p *Pending) replacePartial(written apply.Outcome, live *unstructured.Unstructured, fields []any) (apply.Outcome, bool) {
+func (p *Pending) replacePartial(written apply.Result, live *unstructured.Unstructured, fields []any) (apply.Result, bool) {
 	key := written.Change.Key
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.writes[key]
 	switch {
 	case w.partial == nil || w.object != written.Object:
-		return apply.Outcome{}, false // An event came meanwhile.
+		return apply.Result{}, false // An event came meanwhile.
 	case live == nil || live.GetUID() != w.object.GetUID():
 		p.drop(key)
-		return apply.Outcome{}, false
+		return apply.Result{}, false
 	}
 	completed, ok := w.completedBy(live)
 	dropFrom(p.partial, w.owner, key)

@@ -117,7 +117,7 @@ func TestPartialWrites(t *testing.T) {
 			p := NewPending(clock)
 			defer p.Close()
 			completed := ""
-			p.Completed = func(o apply.Outcome) { completed = o.Object.GetResourceVersion() }
+			p.Completed = func(o apply.Result) { completed = o.Object.GetResourceVersion() }
 			p.NotePartial(owner, written)
 			tc.do(p, clock)
 			delay, overdue := p.ContentDelay(owner)

@@ -34,7 +34,7 @@ type Pending struct {
 	// Unconfirmed is called for a created object that no event has shown in time.
 	Unconfirmed func(created *unstructured.Unstructured)
 	// Completed is called for a write of which only the metadata was known, when its content is.
-	Completed func(apply.Outcome)
+	Completed func(apply.Result)
 	done      chan struct{}
 	stop      func() // the expiry
 	mu        sync.Mutex
@@ -56,7 +56,7 @@ type write struct {
 	// fields are the kept entries of the object's managedFields.
 	fields []any
 	// partial is what came of the write if only the metadata of object is known, or nil.
-	partial *apply.Outcome
+	partial *apply.Result
 	owner   types.UID
 	at      time.Time
 }
@@ -65,7 +65,7 @@ type write struct {
 func NewPending(clock clock.Clock) *Pending {
 	done := make(chan struct{})
 	return &Pending{
-		clock: clock, Unconfirmed: func(*unstructured.Unstructured) {}, Completed: func(apply.Outcome) {},
+		clock: clock, Unconfirmed: func(*unstructured.Unstructured) {}, Completed: func(apply.Result) {},
 		done: done, stop: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]write{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
 		moved:       map[schema.GroupVersionKind]time.Time{},
@@ -193,7 +193,7 @@ func (p *Pending) Observe(event informer.Event) {
 }
 
 // dropShown is observe without the call of completed. It returns the write that the event completes, and whether it does.
-func (p *Pending) dropShown(event informer.Event) (completed apply.Outcome, ok bool) {
+func (p *Pending) dropShown(event informer.Event) (completed apply.Result, ok bool) {
 	object := event.Object()
 	key := apply.KeyOf(object)
 	p.mu.Lock()
@@ -209,14 +209,14 @@ func (p *Pending) dropShown(event informer.Event) (completed apply.Outcome, ok b
 	w, pending := p.writes[key]
 	switch {
 	case !pending || w.object.GetUID() != object.GetUID():
-		return apply.Outcome{}, false
+		return apply.Result{}, false
 	case event.New == nil, newer(object, w.object), !w.deleted && !newer(w.object, object):
 		p.drop(key)
 	default:
-		return apply.Outcome{}, false
+		return apply.Result{}, false
 	}
 	if event.New == nil {
-		return apply.Outcome{}, false
+		return apply.Result{}, false
 	}
 	return w.completedBy(event.New)
 }

@@ -67,7 +67,7 @@ const (
 // Run makes passes over the parents until nothing changes any more. Objects that the definition has written become ready in between, so
 // that a rollout goes on; what was there before stays as it is. An error means that there is no preview: what fails for one
 // parent is in its outcome.
-func Run(ctx context.Context, in Input) ([]*Outcome, error) {
+func Run(ctx context.Context, in Input) ([]*Result, error) {
 	clock := clocktesting.NewFakeClock(in.Now)
 	session, err := simulation.Run(ctx, simulation.Input{
 		Definition: in.Definition, Plan: in.Plan, Objects: in.Objects, Stored: true, Existing: in.Existing, Related: in.Related,
@@ -94,7 +94,7 @@ func Run(ctx context.Context, in Input) ([]*Outcome, error) {
 	case err != nil:
 		return nil, err
 	}
-	return r.outcomes(ctx)
+	return r.results(ctx)
 }
 
 // run is one preview.
@@ -103,7 +103,7 @@ type run struct {
 	session *simulation.Session
 	parents []*progress
 	// afterFirst are the outcomes after the first pass over each parent, if they are asked for.
-	afterFirst []*Outcome
+	afterFirst []*Result
 	// wrote are the objects that were created and updated.
 	wrote map[apply.Key]bool
 }
@@ -142,7 +142,7 @@ type written struct {
 }
 
 // pass makes one pass over each parent that is not settled for good.
-func (r *run) pass(ctx context.Context) (stage.Movement, error) {
+func (r *run) pass(ctx context.Context) (stage.PassResult, error) {
 	moved := stage.Nothing
 	for _, p := range r.parents {
 		if p.gone || p.unsettled != "" {
@@ -152,7 +152,7 @@ func (r *run) pass(ctx context.Context) (stage.Movement, error) {
 		if err != nil {
 			return moved, err
 		}
-		movement := stage.MovementOf(result)
+		movement := stage.PassResultOf(result)
 		r.add(p, result, movement == stage.Written)
 		moved = max(moved, movement)
 	}
@@ -245,7 +245,7 @@ func (r *run) isWritten(object *unstructured.Unstructured) bool { return r.wrote
 // noteUnsettled notes which parents did not settle.
 func (r *run) noteUnsettled(unsettled *stage.UnsettledError) {
 	for _, p := range r.parents {
-		if p.unsettled == "" && !p.gone && stage.MovementOf(p.last) != stage.Nothing {
+		if p.unsettled == "" && !p.gone && stage.PassResultOf(p.last) != stage.Nothing {
 			p.unsettled = unsettled.Message
 		}
 	}

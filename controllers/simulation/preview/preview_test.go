@@ -183,12 +183,12 @@ func (s scene) preview(t testing.TB, after script, change func(*Input)) []string
 	if change != nil {
 		change(&in)
 	}
-	outcomes, err := Run(t.Context(), in)
+	results, err := Run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	for _, o := range outcomes {
+	for _, o := range results {
 		for _, c := range o.Changes {
 			var fields []string
 			for _, field := range c.Fields {

@@ -18,25 +18,25 @@ type Loop struct {
 	Session *simulation.Session
 	Clock   *clocktesting.FakeClock
 	// Pass makes one pass over each parent.
-	Pass func(context.Context) (Movement, error)
+	Pass func(context.Context) (PassResult, error)
 	// Ready selects the objects that other controllers make ready between the passes.
 	Ready func(*unstructured.Unstructured) bool
 	// Warn is told why objects cannot be made ready.
 	Warn func(string)
 }
 
-// Movement is what came of one pass.
-type Movement int
+// PassResult is what came of one pass.
+type PassResult int
 
 // The movements, by weight.
 const (
-	Nothing Movement = iota
-	Waiting          // A pass asks to be repeated.
+	Nothing PassResult = iota
+	Waiting            // A pass asks to be repeated.
 	Written
 )
 
-// MovementOf returns what came of a pass.
-func MovementOf(result simulation.Result) Movement {
+// PassResultOf returns what came of a pass.
+func PassResultOf(result simulation.Result) PassResult {
 	for _, write := range result.Writes {
 		if write.Err == nil {
 			return Written

@@ -168,7 +168,7 @@ func kept(live *unstructured.Unstructured) []any {
 }
 
 // sync makes one pass and gives what came of it.
-func (w writer) sync(desired *unstructured.Unstructured) []apply.Outcome {
+func (w writer) sync(desired *unstructured.Unstructured) []apply.Result {
 	w.t.Helper()
 	return apply.Execute(w.t.Context(), w.cluster.Dynamic(), w.diff(desired), apply.Options{FieldManager: prefix})
 }

@@ -213,7 +213,7 @@ func (w *writer) test(ctx context.Context, c Case, sources []*unstructured.Unstr
 
 // compare notes if the case fails and the parent does not, or the other way round.
 func (w *writer) compare(c Case, r *render.Rendering) {
-	switch now, here := c.Reading.Outcome.Err, r.Err(); {
+	switch now, here := c.Reading.Result.Err, r.Err(); {
 	case now != nil && here == nil:
 		w.problem("in the cluster it fails: " + now.Error())
 	case now == nil && here != nil:

@@ -107,7 +107,7 @@ func casesOf(ctx context.Context, p *livecluster.Parent) ([]Case, error) {
 		if f.Ran.Unlike {
 			p.Reader.Warn(fmt.Sprintf("the revision that serves. %s: %s", f.Name(), f.Ran.Why))
 		}
-		if err := reading.Outcome.Err; isForbidden(err) {
+		if err := reading.Result.Err; isForbidden(err) {
 			p.Reader.Warn(err.Error())
 		}
 		all = append(all, c)

@@ -178,8 +178,8 @@ func (o *diffOptions) reports(ctx context.Context, w cli.Process, config *livecl
 			r.Err = found.Err
 			continue
 		}
-		edit, err := subject.Preview(ctx, query, func(outcome *preview.Outcome, total int) {
-			r.Add(outcome)
+		edit, err := subject.Preview(ctx, query, func(result *preview.Result, total int) {
+			r.Add(result)
 			if time.Since(told) > progressInterval {
 				told = time.Now()
 				fmt.Fprintf(w.Stderr, "%s: %d parents of about %d\n", subject.Name(), r.Parents, max(total, r.Parents))

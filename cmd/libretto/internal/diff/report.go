@@ -162,7 +162,7 @@ func (r *Report) addTo(all *[]*failure, group, text string, parent apply.Key) {
 }
 
 // Add adds what becomes of a parent.
-func (r *Report) Add(o *preview.Outcome) {
+func (r *Report) Add(o *preview.Result) {
 	r.Parents++
 	worst := Unchanged
 	for _, change := range o.Changes {
@@ -181,7 +181,7 @@ func (r *Report) Add(o *preview.Outcome) {
 	r.Classes[worst]++
 }
 
-func (r *Report) addChange(o *preview.Outcome, change preview.Change) {
+func (r *Report) addChange(o *preview.Result, change preview.Change) {
 	key := groupKey{action: change.Action, kind: change.Key.Kind.Kind, note: noteOf(o, change)}
 	var paths []string
 	for _, diff := range change.Fields {
@@ -214,7 +214,7 @@ func (r *Report) addChange(o *preview.Outcome, change preview.Change) {
 }
 
 // noteOf returns what is to be said about a change besides its fields.
-func noteOf(o *preview.Outcome, change preview.Change) string {
+func noteOf(o *preview.Result, change preview.Change) string {
 	switch {
 	case change.Action == preview.Leave && change.OnDelete:
 		return "its update method is OnDelete: it changes when it is deleted and made anew"

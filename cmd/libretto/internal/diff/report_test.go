@@ -21,8 +21,8 @@ func key(kind, name string) apply.Key {
 }
 
 // outcome returns one about a parent with changes.
-func outcome(i int, changes ...preview.Change) *preview.Outcome {
-	return &preview.Outcome{Parent: key("Box", fmt.Sprintf("box-%d", i)), Changes: changes}
+func outcome(i int, changes ...preview.Change) *preview.Result {
+	return &preview.Result{Parent: key("Box", fmt.Sprintf("box-%d", i)), Changes: changes}
 }
 
 func change(action preview.Action, kind string, i int, fields ...fielddiff.Diff) preview.Change {
@@ -42,7 +42,7 @@ func TestText(t *testing.T) {
 	waits := outcome(8)
 	waits.Waits = []variant.Wait{{Reason: "NoSecret", Message: "for a Secret"}}
 	r.Add(waits)
-	r.Add(&preview.Outcome{Parent: key("Box", "bad"), Err: errors.New("sync.js:1:2: \x1b[31mno\nyes")})
+	r.Add(&preview.Result{Parent: key("Box", "bad"), Err: errors.New("sync.js:1:2: \x1b[31mno\nyes")})
 	wait := waits.Waits[0].String()
 	var b strings.Builder
 	if err := Text(&b, []*Report{r}, false); err != nil {

@@ -194,23 +194,23 @@ func (t *teller) newMasker() *jsonvalue.Masker {
 }
 
 func (t *teller) tell(d *Definition) {
-	outcome := t.reading.Outcome
-	if outcome.Err != nil {
-		d.Error = t.masker.Mask(outcome.Err.Error())
+	result := t.reading.Result
+	if result.Err != nil {
+		d.Error = t.masker.Mask(result.Err.Error())
 	}
 	changed := map[apply.Key]bool{}
-	for _, c := range outcome.Changes {
+	for _, c := range result.Changes {
 		changed[c.Key] = true
 		d.Changes = append(d.Changes, t.change(c))
 	}
 	slices.SortStableFunc(d.Changes, func(a, b Change) int {
 		return slices.Index(preview.Actions, a.Action) - slices.Index(preview.Actions, b.Action)
 	})
-	for _, w := range outcome.Waits {
+	for _, w := range result.Waits {
 		d.Waits = append(d.Waits, Wait{Reason: w.Reason, Message: t.masker.Mask(w.Message)})
 	}
 	d.Children = t.children(changed)
-	if first := outcome.First; first != nil {
+	if first := result.First; first != nil {
 		t.tellPass(d, first)
 	}
 }
@@ -269,7 +269,7 @@ func (t *teller) change(c preview.Change) Change {
 // children returns the children that the pass aimed at, that are there, and that would not be changed. A pass that fails aims at none.
 func (t *teller) children(changed map[apply.Key]bool) []Child {
 	wanted := map[apply.Key]bool{}
-	if first := t.reading.Outcome.First; first != nil {
+	if first := t.reading.Result.First; first != nil {
 		for _, object := range first.Desired {
 			wanted[apply.KeyOf(object)] = true
 		}

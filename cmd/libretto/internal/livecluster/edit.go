@@ -281,14 +281,14 @@ func (a *sample) membersOf(b Batch) []sampled {
 }
 
 // add adds what would become of the parents of a batch.
-func (a *sample) add(ctx context.Context, b Batch, members []sampled, outcomes []*preview.Outcome) error {
+func (a *sample) add(ctx context.Context, b Batch, members []sampled, results []*preview.Result) error {
 	if a == nil {
 		return nil
 	}
 	a.total += len(members)
 	for i := range members {
 		m := &members[i]
-		effects := preview.EffectsOf(outcomes[i].AfterFirst)
+		effects := preview.EffectsOf(results[i].AfterFirst)
 		if a.edit.pins { // A host asks only what is deleted.
 			effects[0].Err = nil
 		}
@@ -345,14 +345,14 @@ func (a *sample) subtract(ctx context.Context, b Batch, members []sampled) error
 			in.Parents, batches = append(in.Parents, object), append(batches, batch)
 		}
 	}
-	outcomes, err := preview.Run(ctx, in)
+	results, err := preview.Run(ctx, in)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return nil // All of it counts as that of the new scripts.
 	}
-	for i, o := range outcomes {
+	for i, o := range results {
 		batches[i].Subtract(preview.EffectsOf(o))
 	}
 	return nil

@@ -69,9 +69,9 @@ func (s *Subject) finalized(ctx context.Context, b Batch, other *Subject) (map[a
 			in.Parents = append(in.Parents, object)
 		}
 	}
-	outcomes, err := preview.Run(ctx, in)
+	results, err := preview.Run(ctx, in)
 	lost := map[apply.Key]int{}
-	for _, o := range outcomes {
+	for _, o := range results {
 		if slices.ContainsFunc(o.Changes, func(change preview.Change) bool { return change.Key == o.Parent }) {
 			lost[o.Parent] = len(o.Changes) - 1
 		}

@@ -120,7 +120,7 @@ type Reading struct {
 	Parent *unstructured.Unstructured
 	// Objects are the parent and all others, as they are stored.
 	Objects []*unstructured.Unstructured
-	Outcome *preview.Outcome
+	Result  *preview.Result
 }
 
 // Read previews one parent with so many passes, or until it settles with 0, and returns what was read for it.
@@ -154,7 +154,7 @@ func (s *Subject) read(ctx context.Context, b Batch, passes int) (*Reading, erro
 		}
 	}
 	add(b.Objects...)
-	outcomes, err := preview.Run(ctx, preview.Input{
+	results, err := preview.Run(ctx, preview.Input{
 		Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, Now: time.Now(), Detailed: true, Passes: passes,
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			found, err := b.Existing(resource, name)
@@ -172,6 +172,6 @@ func (s *Subject) read(ctx context.Context, b Batch, passes int) (*Reading, erro
 	if err != nil {
 		return nil, err
 	}
-	read.Outcome = outcomes[0]
+	read.Result = results[0]
 	return read, nil
 }

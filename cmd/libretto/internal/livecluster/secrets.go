@@ -34,11 +34,11 @@ func ObjectsIn(response any) []*unstructured.Unstructured {
 // All returns the objects that were read, and those that the first pass wanted and its hooks answered.
 func (r *Reading) All() []*unstructured.Unstructured {
 	all := slices.Clone(r.Objects)
-	if r.Outcome == nil || r.Outcome.First == nil {
+	if r.Result == nil || r.Result.First == nil {
 		return all
 	}
-	all = append(all, r.Outcome.First.Desired...)
-	for _, call := range r.Outcome.First.Calls {
+	all = append(all, r.Result.First.Desired...)
+	for _, call := range r.Result.First.Calls {
 		all = append(all, ObjectsIn(call.Response)...)
 	}
 	return all

@@ -302,7 +302,7 @@ func (s *Subject) scripts(ctx context.Context) *preview.Scripts {
 }
 
 // Preview calls each for what would become of each parent, and returns what a host would make of the edit.
-func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) (rollout.Verdict, error) {
+func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Result, int)) (rollout.Verdict, error) {
 	deselected := map[types.UID]bool{}
 	q.Plan, q.NotSelected = s.Plan, func(object *unstructured.Unstructured) {
 		if s.edit != nil && s.edit.before != nil && ruleOf(s.edit.before, object) >= 0 && s.ruleOf(object) < 0 {
@@ -312,15 +312,15 @@ func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outco
 	sample := s.newSample(q)
 	err := s.reader.Batches(ctx, q, func(b Batch) error {
 		members := sample.membersOf(b)
-		outcomes, err := preview.Run(ctx, preview.Input{
+		results, err := preview.Run(ctx, preview.Input{
 			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, Scripts: s.scripts(ctx), AfterFirst: sample != nil,
 			Existing: b.Existing, Related: s.related.Select, Now: time.Now(),
 		})
-		for _, o := range outcomes {
+		for _, o := range results {
 			each(o, b.Total)
 		}
 		if err == nil {
-			err = sample.add(ctx, b, members, outcomes)
+			err = sample.add(ctx, b, members, results)
 		}
 		if err == nil {
 			err = sample.addReleased(ctx, b)

@@ -183,7 +183,7 @@ func (r *renderer) run(ctx context.Context, steps int) error {
 }
 
 // step makes one pass over each parent.
-func (r *renderer) step(ctx context.Context) (stage.Movement, error) {
+func (r *renderer) step(ctx context.Context) (stage.PassResult, error) {
 	moved := stage.Nothing
 	for _, rendering := range r.renderings {
 		if rendering.gone {

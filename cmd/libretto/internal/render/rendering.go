@@ -83,13 +83,13 @@ func (r *Rendering) Name() string {
 }
 
 // add adds a pass.
-func (r *Rendering) add(result simulation.Result) stage.Movement {
+func (r *Rendering) add(result simulation.Result) stage.PassResult {
 	r.Steps = append(r.Steps, result)
 	r.answers.Add(result)
 	if r.Parent, r.gone = result.Parent, result.Parent == nil; !r.gone {
 		r.uid = r.Parent.GetUID()
 	}
-	return stage.MovementOf(result)
+	return stage.PassResultOf(result)
 }
 
 // last returns the last pass, or nil.

@@ -152,7 +152,7 @@ func (o *rollbackOptions) report(
 	if err != nil {
 		return r, verdict, err
 	}
-	verdict, err = subject.Preview(ctx, livecluster.Query{}, func(outcome *preview.Outcome, _ int) { r.Add(outcome) })
+	verdict, err = subject.Preview(ctx, livecluster.Query{}, func(result *preview.Result, _ int) { r.Add(result) })
 	return r, verdict, err
 }
 

@@ -16,11 +16,11 @@ func (p *Previewer) Fails(ctx context.Context, subject definition.PreviewSubject
 	}
 	defer release()
 	r := &run{Previewer: p, PreviewSubject: subject, until: time.Now().Add(sampleTime)}
-	outcomes, err := r.outcomes(ctx, subject.Parents().Next(1))
+	results, err := r.results(ctx, subject.Parents().Next(1))
 	if err != nil {
 		return false
 	}
-	for _, o := range outcomes {
+	for _, o := range results {
 		if o.Err != nil && !rollout.IsUnknown(o.Err) {
 			return true
 		}

@@ -159,11 +159,11 @@ func (r *run) preview(ctx context.Context, sample *samples.Sample) (*rollout.Bat
 	if r.Alone && len(sample.Children) == 0 {
 		return rollout.NewBatch(sample.Parents, nil, nil), nil // Nothing can be lost.
 	}
-	outcomes, err := r.outcomes(ctx, sample)
+	results, err := r.results(ctx, sample)
 	if err != nil {
 		return nil, err
 	}
-	b := rollout.NewBatch(sample.Parents, sample.Children, preview.EffectsOf(outcomes...))
+	b := rollout.NewBatch(sample.Parents, sample.Children, preview.EffectsOf(results...))
 	if r.Alone {
 		b.WithoutBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
 	}
@@ -182,20 +182,20 @@ func (r *run) preview(ctx context.Context, sample *samples.Sample) (*rollout.Bat
 	return b, nil
 }
 
-// outcomes returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
+// results returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
 // that were not made because of it.
-func (r *run) outcomes(ctx context.Context, sample *samples.Sample) ([]*preview.Outcome, error) {
-	outcomes, err := r.newPass(ctx, sample, r.until).run(ctx, sample.Parents)
+func (r *run) results(ctx context.Context, sample *samples.Sample) ([]*preview.Result, error) {
+	results, err := r.newPass(ctx, sample, r.until).run(ctx, sample.Parents)
 	if err != nil {
 		return nil, err
 	}
 	at := map[apply.Key]int{}
-	for i, o := range outcomes {
+	for i, o := range results {
 		at[o.Parent] = i
 	}
 	var late, unmade []*unstructured.Unstructured
 	for _, object := range sample.Parents {
-		switch err := outcomes[at[apply.KeyOf(object)]].Err; {
+		switch err := results[at[apply.KeyOf(object)]].Err; {
 		case errors.Is(err, rollout.ErrLate):
 			unmade = append(unmade, object)
 		case rollout.IsLate(err):
@@ -203,15 +203,15 @@ func (r *run) outcomes(ctx context.Context, sample *samples.Sample) ([]*preview.
 		}
 	}
 	if len(late) == 0 {
-		return outcomes, nil
+		return results, nil
 	}
 	again, err := r.newPass(ctx, sample, time.Now().Add(sampleTime)).inTurn(ctx, append(unmade, late...))
 	for _, o := range again {
-		if i := at[o.Parent]; !rollout.IsLate(outcomes[i].Err) || !rollout.IsUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
-			outcomes[i] = o // A call that is not made again, for what it has cost, says nothing new.
+		if i := at[o.Parent]; !rollout.IsLate(results[i].Err) || !rollout.IsUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
+			results[i] = o // A call that is not made again, for what it has cost, says nothing new.
 		}
 	}
-	return outcomes, err
+	return results, err
 }
 
 // isParent reports whether an object is a parent of a plan.

@@ -56,19 +56,19 @@ const minHalves = 10
 // run makes the pass over some parents. Half of them are passed beside the others: one hook is called at a time, and what comes before and
 // after a call is done while a hook is called for the other half. What a customize hook asks for must be there in the time of its call, so
 // that it waits for no other: then parents are passed in turn.
-func (p *pass) run(ctx context.Context, parents []*unstructured.Unstructured) ([]*preview.Outcome, error) {
+func (p *pass) run(ctx context.Context, parents []*unstructured.Unstructured) ([]*preview.Result, error) {
 	if len(parents) < minHalves || p.base.Plan.Config.Customize != nil {
 		return p.inTurn(ctx, parents)
 	}
 	half := len(parents) / 2
-	second := goRecovering(func() ([]*preview.Outcome, error) { return p.inTurn(ctx, parents[half:]) })
-	outcomes, err := p.inTurn(ctx, parents[:half])
+	second := goRecovering(func() ([]*preview.Result, error) { return p.inTurn(ctx, parents[half:]) })
+	results, err := p.inTurn(ctx, parents[:half])
 	more, errOfMore := second()
-	return append(outcomes, more...), cmp.Or(err, errOfMore)
+	return append(results, more...), cmp.Or(err, errOfMore)
 }
 
 // inTurn makes the pass over some parents, in this order.
-func (p *pass) inTurn(ctx context.Context, parents []*unstructured.Unstructured) ([]*preview.Outcome, error) {
+func (p *pass) inTurn(ctx context.Context, parents []*unstructured.Unstructured) ([]*preview.Result, error) {
 	if len(parents) == 0 {
 		return nil, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Outcome is what came of a change.
-type Outcome struct {
+// Result is what came of a change.
+type Result struct {
 	Change Change
 	// Object is the object as the API server returned it, or nil if it returned none.
 	Object *unstructured.Unstructured
@@ -28,7 +28,7 @@ type Outcome struct {
 // server drops or rewrites all that was to change, or whether it keeps no record of what
 // was applied. The next pass will find the same difference again. For an apply, a
 // partial outcome does not tell.
-func (o Outcome) NoEffect() bool {
+func (o Result) NoEffect() bool {
 	if o.Change.ServerSide != nil {
 		return !o.Partial && o.Err == nil && o.Object != nil && !o.Change.heldBy(o.Object)
 	}

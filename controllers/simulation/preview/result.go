@@ -19,8 +19,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// Outcome is what the definition would do about one parent.
-type Outcome struct {
+// Result is what the definition would do about one parent.
+type Result struct {
 	// Parent is the kind, namespace and name.
 	Parent apply.Key
 	// Changes are what differs in the end, in the order in which it was first written, and then what is left as it is.
@@ -30,7 +30,7 @@ type Outcome struct {
 	// EndlessStatus is set if the status changes in every pass. The rest is settled.
 	EndlessStatus bool
 	// AfterFirst is what the first pass has destroyed, and whether it fails, if Input.AfterFirst is set.
-	AfterFirst *Outcome
+	AfterFirst *Result
 	// First is the first pass, if Input.Detailed is set.
 	First *simulation.Result
 	// Waits are what the hooks wait for.
@@ -71,9 +71,9 @@ type Change struct {
 }
 
 // EffectsOf returns what counts of outcomes when it is decided whether an edit is held.
-func EffectsOf(outcomes ...*Outcome) []rollout.Effect {
-	effects := make([]rollout.Effect, 0, len(outcomes))
-	for _, o := range outcomes {
+func EffectsOf(results ...*Result) []rollout.Effect {
+	effects := make([]rollout.Effect, 0, len(results))
+	for _, o := range results {
 		e := rollout.Effect{Parent: o.Parent, Err: o.Err, Destroyed: map[apply.Key]rollout.Action{}}
 		for _, change := range o.Changes {
 			if change.Action.Destroys() {
@@ -88,12 +88,12 @@ func EffectsOf(outcomes ...*Outcome) []rollout.Effect {
 // isBookkeeping reports whether objects of a kind are Libretto's own records.
 func isBookkeeping(kind schema.GroupKind) bool { return kind.Group == v1alpha1.GroupName }
 
-// outcomes returns what has become of each parent.
-func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
+// results returns what has become of each parent.
+func (r *run) results(ctx context.Context) ([]*Result, error) {
 	leaves := !r.OnlyDestroyed && r.leavesChildren()
-	all := make([]*Outcome, len(r.parents))
+	all := make([]*Result, len(r.parents))
 	for i, p := range r.parents {
-		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus, First: p.first}
+		o := &Result{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus, First: p.first}
 		all[i] = o
 		if i < len(r.afterFirst) {
 			o.AfterFirst = r.afterFirst[i]
@@ -127,8 +127,8 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 }
 
 // hideCopies hides what Secrets hold wherever else a hook has put it.
-func (r *run) hideCopies(ctx context.Context, all []*Outcome) {
-	if r.OnlyDestroyed || !slices.ContainsFunc(all, func(o *Outcome) bool { return len(o.Changes) > 0 }) {
+func (r *run) hideCopies(ctx context.Context, all []*Result) {
+	if r.OnlyDestroyed || !slices.ContainsFunc(all, func(o *Result) bool { return len(o.Changes) > 0 }) {
 		return // There are no fields to show.
 	}
 	objects := append(r.session.Cluster().Snapshot(), r.Objects...)
@@ -144,12 +144,12 @@ func (r *run) hideCopies(ctx context.Context, all []*Outcome) {
 }
 
 // destroyed returns what each parent has lost so far, and whether it fails.
-func (r *run) destroyed(ctx context.Context) []*Outcome {
+func (r *run) destroyed(ctx context.Context) []*Result {
 	now := *r
 	now.OnlyDestroyed = true
-	all := make([]*Outcome, len(r.parents))
+	all := make([]*Result, len(r.parents))
 	for i, p := range r.parents {
-		all[i] = &Outcome{Parent: p.key, Err: p.err()}
+		all[i] = &Result{Parent: p.key, Err: p.err()}
 		for _, w := range p.writes {
 			all[i].Changes = append(all[i].Changes, now.changesOf(ctx, p, w)...)
 		}
