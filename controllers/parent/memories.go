@@ -26,7 +26,7 @@ type memories struct {
 	creationWaiters  *waiters.Creations
 	namespaceWaiters *waiters.Namespaces
 	resyncs          *loops.RateLimiter[controller.Key] // that come soon after the last sync
-	leftStatuses     *statuses.Left
+	deferredStatuses *statuses.Deferred
 	finalizeWaits    *finalizers.Waits
 	status           *statuses.Writer
 	outdated         *notices.OutdatedChildren
@@ -46,7 +46,7 @@ func newMemories(config Config, env Environment) (m memories) {
 	m.passCache, m.related = remember(l, answers.NewCache(env.Answers, config.Definition)), remember(l, related.NewIndex(env.Pool))
 	m.creationWaiters, m.namespaceWaiters = remember(l, waiters.NewCreations()), remember(l, waiters.NewNamespaces(env.Pool))
 	m.resyncs = remember(l, loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval))
-	m.leftStatuses, m.finalizeWaits = remember(l, statuses.NewLeft()), remember(l, finalizers.NewWaits(clock))
+	m.deferredStatuses, m.finalizeWaits = remember(l, statuses.NewDeferred()), remember(l, finalizers.NewWaits(clock))
 	m.status, m.outdated = remember(l, statuses.NewWriter(env.Client, env.Schemas, clock)), remember(l, notices.NewOutdatedChildren())
 	m.previewCaches, m.droppedFields = remember(l, samples.NewCaches(env.Pool, clock)), remember(l, notices.NewDroppedFields())
 	m.sharedChildren = remember(l, notices.NewSharedChildren())

@@ -152,7 +152,7 @@ func (p *pass) endWithoutAnswer(ctx context.Context, err error, repeatable bool)
 
 // endUnchanged ends a pass that would call no hook and write nothing, as the last one saw the same and had that result.
 func (p *pass) endUnchanged(result controller.Result) controller.Result {
-	p.leftStatuses.Forget(p.key)
+	p.deferredStatuses.Forget(p.key)
 	p.unchanged = true
 	result.RequeueAfter = p.limitResync(result.RequeueAfter)
 	p.noteCalm()

@@ -26,7 +26,7 @@ func newTestPass(parent *unstructured.Unstructured, read engines.ReadSet) *pass 
 	p := &pass{
 		shared: &shared{
 			env:      Environment{Clock: clock, StatusDelay: time.Second},
-			memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), leftStatuses: statuses.NewLeft(), status: statuses.NewWriter(nil, nil, clock), detector: loops.NewDetector(clock), resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval)},
+			memories: memories{pendingWrites: writes.NewPending(clock), passCache: answers.NewCache(lru.New(1<<20), ""), deferredStatuses: statuses.NewDeferred(), status: statuses.NewWriter(nil, nil, clock), detector: loops.NewDetector(clock), resyncs: loops.NewRateLimiter[controller.Key](clock, shortResyncs, resyncInterval)},
 		},
 		key:      controller.Key{Name: "p"},
 		source:   source,

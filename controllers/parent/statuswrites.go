@@ -33,14 +33,14 @@ func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
 	if left.Origin == variant.StatusMerged {
 		left.Base = jsonvalue.ObjectIn(p.observed.Parent.Object, "status")
 	}
-	p.due.status = p.leftStatuses.Leave(p.key, left).Add(p.env.StatusDelay)
+	p.due.status = p.deferredStatuses.Defer(p.key, left).Add(p.env.StatusDelay)
 	return now.Before(p.due.status)
 }
 
 // sawOldStatus reports whether the hooks may have read the parent's status while that of their last answer was left to this pass. It may
 // be their memory, also if the call that set it has not read it.
 func (p *pass) sawOldStatus() bool {
-	_, left := p.leftStatuses.Of(p.key, p.parent.GetUID())
+	_, left := p.deferredStatuses.Of(p.key, p.parent.GetUID())
 	return left && p.used.read&(answers.ReadStatus|answers.ReadVersion) != 0
 }
 
@@ -49,7 +49,7 @@ func (p *pass) sawOldStatus() bool {
 func (p *pass) callAgain(ctx context.Context, err error) (controller.Result, error) {
 	if failed := p.writeLeftStatus(ctx, nil); failed != nil {
 		if !errors.Is(failed, controller.ErrLater) {
-			p.leftStatuses.Forget(p.key)
+			p.deferredStatuses.Forget(p.key)
 		}
 		return p.retry(failure.Join([]error{err, failed}), false)
 	}
@@ -59,14 +59,14 @@ func (p *pass) callAgain(ctx context.Context, err error) (controller.Result, err
 // writeLeftStatus writes the status that the last pass has left to this one, which has failed with err before it had an
 // answer. It returns err, with that of the write if it is of use.
 func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
-	left, ok := p.leftStatuses.Of(p.key, p.parent.GetUID())
+	left, ok := p.deferredStatuses.Of(p.key, p.parent.GetUID())
 	if !ok || ctx.Err() != nil || errors.Is(err, errGone) {
 		return err
 	}
 	status := left.Status
 	if left.Origin == variant.StatusMerged && p.source.Custom {
 		if status, ok = statuses.ThreeWayMerge(left.Base, left.Status, jsonvalue.ObjectIn(p.parent.Object, "status")); !ok {
-			p.leftStatuses.Forget(p.key) // Another writer has changed the same: the next answer decides.
+			p.deferredStatuses.Forget(p.key) // Another writer has changed the same: the next answer decides.
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 	if failed != nil { // The pass is retried, and with it this.
 		return failure.Join([]error{err, failed})
 	}
-	p.leftStatuses.Forget(p.key)
+	p.deferredStatuses.Forget(p.key)
 	if updated != nil {
 		p.setParent(updated)
 	}
@@ -107,17 +107,17 @@ func (r *shared) mayWrite(source *sources.Parent, part string) bool {
 func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied bool) error {
 	switch {
 	case !p.hasStatus(desired):
-		p.leftStatuses.Forget(p.key)
+		p.deferredStatuses.Forget(p.key)
 		return nil
 	case p.status.Stored(p.source.Resource, p.parent, desired.Status):
 		p.detector.Own.NoteWriter(loops.ParentStatus)
-		p.leftStatuses.Forget(p.key)
+		p.deferredStatuses.Forget(p.key)
 		return nil
 	}
 	if p.leaveStatus(desired, applied) {
 		return nil
 	}
-	p.leftStatuses.Forget(p.key)
+	p.deferredStatuses.Forget(p.key)
 	p.due.status = time.Time{}
 	if p.partBacksOff(ctx, loops.ParentStatus) {
 		return nil

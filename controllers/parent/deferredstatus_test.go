@@ -31,16 +31,16 @@ import (
 
 var readsSpec = engines.ReadSet{"children", "parent.spec"}
 
-// leftStatusEnv makes passes over one parent.
-type leftStatusEnv struct {
+// deferredStatusEnv makes passes over one parent.
+type deferredStatusEnv struct {
 	t      *testing.T
 	server *parenttest.FakeStatusServer
 	clock  *clocktesting.FakeClock
 	last   *pass
 }
 
-func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
-	e := &leftStatusEnv{t: t, server: &parenttest.FakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
+func newLeftStatusEnv(t *testing.T) *deferredStatusEnv {
+	e := &deferredStatusEnv{t: t, server: &parenttest.FakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
 	e.last = newTestPass(parenttest.FullParent(), readsSpec)
 	client := e.server.Client()
 	e.last.env.Client, e.last.env.Clock, e.last.env.Events.Rare = client, e.clock, record.NewFakeRecorder(10)
@@ -50,7 +50,7 @@ func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
 }
 
 // next returns the next pass over the parent, whose children are written.
-func (e *leftStatusEnv) next(read engines.ReadSet) *pass {
+func (e *deferredStatusEnv) next(read engines.ReadSet) *pass {
 	p := newTestPass(e.last.parent, read)
 	p.shared, p.writes.any, p.writes.children, p.writes.awaitsEvents = e.last.shared, true, true, true
 	e.last = p
@@ -58,7 +58,7 @@ func (e *leftStatusEnv) next(read engines.ReadSet) *pass {
 }
 
 // conclude ends a pass, and returns when the next one is due.
-func (e *leftStatusEnv) conclude(p *pass, desired variant.Desired, applied bool) time.Duration {
+func (e *deferredStatusEnv) conclude(p *pass, desired variant.Desired, applied bool) time.Duration {
 	e.t.Helper()
 	if err := p.writeParent(e.t.Context(), desired, applied); err != nil {
 		e.t.Fatal(err)
@@ -70,7 +70,7 @@ func (e *leftStatusEnv) conclude(p *pass, desired variant.Desired, applied bool)
 	return result.RequeueAfter
 }
 
-func (e *leftStatusEnv) wantSent(want ...any) {
+func (e *deferredStatusEnv) wantSent(want ...any) {
 	e.t.Helper()
 	if diff := cmp.Diff(want, e.server.Sent); diff != "" {
 		e.t.Errorf("sent statuses (-want +got):\n%s", diff)
@@ -92,7 +92,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 		t.Errorf("a pass follows after %s, want none", after)
 	}
 	e.wantSent(statusOfN(3))
-	if _, left := settled.leftStatuses.Of(settled.key, "u"); left {
+	if _, left := settled.deferredStatuses.Of(settled.key, "u"); left {
 		t.Error("the status of the first pass is kept")
 	}
 }
@@ -217,7 +217,7 @@ func TestStatusThatWasLeft(t *testing.T) {
 			if diff := cmp.Diff(tc.want, e.server.Sent); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
 			}
-			if _, kept := p.leftStatuses.Of(p.key, "u"); kept != tc.kept && name != "Another" {
+			if _, kept := p.deferredStatuses.Of(p.key, "u"); kept != tc.kept && name != "Another" {
 				t.Errorf("the status is kept for later: %v", kept)
 			}
 		})
@@ -261,7 +261,7 @@ func TestHookThatSawAnOldStatus(t *testing.T) {
 			if diff := cmp.Diff(tc.sent, e.server.Sent); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
 			}
-			if _, kept := p.leftStatuses.Of(p.key, "u"); kept != tc.kept {
+			if _, kept := p.deferredStatuses.Of(p.key, "u"); kept != tc.kept {
 				t.Errorf("%s\nthe status is kept for later: %v", tc.reason, kept)
 			}
 			if next := e.next(tc.read); !tc.kept && next.sawOldStatus() {
@@ -276,7 +276,7 @@ func TestForgottenParentHasNoStatus(t *testing.T) {
 	e := newLeftStatusEnv(t)
 	p := e.next(readsSpec)
 	e.conclude(p, variant.Desired{Status: statusOfN(2)}, true)
-	p.leftStatuses.Forget(p.key)
+	p.deferredStatuses.Forget(p.key)
 	if err := e.next(nil).writeLeftStatus(t.Context(), errors.New("boom")); err == nil {
 		t.Error("the error of the pass is lost")
 	}
@@ -302,7 +302,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
 		env:      Environment{Client: client, Events: Recorders{Rare: events}},
-		memories: memories{pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))), detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""), status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft()},
+		memories: memories{pendingWrites: writes.NewPending(clocktesting.NewFakeClock(time.Unix(0, 0))), detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""), status: statuses.NewWriter(client, nil, clock), deferredStatuses: statuses.NewDeferred()},
 	}
 	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: parenttest.ThingResource(true, true)}}
 	for range 2 * loops.MaxRewrites {
@@ -340,7 +340,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
 		env:      Environment{Client: client, Events: Recorders{Rare: record.NewFakeRecorder(10)}},
-		memories: memories{pendingWrites: writes.NewPending(clock), detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""), status: statuses.NewWriter(client, nil, clock), leftStatuses: statuses.NewLeft()},
+		memories: memories{pendingWrites: writes.NewPending(clock), detector: loops.NewDetector(clock), passCache: answers.NewCache(lru.New(1<<20), ""), status: statuses.NewWriter(client, nil, clock), deferredStatuses: statuses.NewDeferred()},
 	}
 	defer r.pendingWrites.Close()
 	source := &sources.Parent{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}

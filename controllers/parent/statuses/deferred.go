@@ -10,9 +10,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// Left holds the statuses that passes have left to the next pass over the same parent, which is certain to come, as
+// Deferred holds the statuses that passes have left to the next pass over the same parent, which is certain to come, as
 // children were written. Kept in memory: a new process makes a pass over each parent, and so writes its status.
-type Left struct {
+type Deferred struct {
 	mu       sync.Mutex
 	byParent map[controller.Key]Status
 }
@@ -26,11 +26,11 @@ type Status struct {
 	Origin       variant.StatusOrigin
 }
 
-// NewLeft returns an empty record.
-func NewLeft() *Left { return &Left{byParent: map[controller.Key]Status{}} }
+// NewDeferred returns an empty record.
+func NewDeferred() *Deferred { return &Deferred{byParent: map[controller.Key]Status{}} }
 
-// Leave records a status. It returns since when the parent's status was left, which is now unless an earlier pass has.
-func (l *Left) Leave(key controller.Key, status Status) (since time.Time) {
+// Defer records a status. It returns since when the parent's status was left, which is now unless an earlier pass has.
+func (l *Deferred) Defer(key controller.Key, status Status) (since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if before, ok := l.byParent[key]; ok && before.UID == status.UID {
@@ -41,7 +41,7 @@ func (l *Left) Leave(key controller.Key, status Status) (since time.Time) {
 }
 
 // Of returns the status that was left for a parent, and whether there is one.
-func (l *Left) Of(key controller.Key, uid types.UID) (Status, bool) {
+func (l *Deferred) Of(key controller.Key, uid types.UID) (Status, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	status, ok := l.byParent[key]
@@ -49,7 +49,7 @@ func (l *Left) Of(key controller.Key, uid types.UID) (Status, bool) {
 }
 
 // Forget drops what is recorded of a parent.
-func (l *Left) Forget(key controller.Key) {
+func (l *Deferred) Forget(key controller.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byParent, key)
