@@ -71,8 +71,8 @@ const (
 // ends.
 type PreviewFunc func(ctx context.Context, r *Revision) Preview
 
-// hold is what keeps revisions that load from taking over. Only run uses it.
-type hold struct {
+// pendingPreview is what keeps revisions that load from taking over. Only run uses it.
+type pendingPreview struct {
 	// candidate is the last revision that was previewed and did not take over, or nil, and last what its preview came to.
 	candidate *Revision
 	last      Preview
@@ -128,27 +128,27 @@ func (t *Tree) isApproved(id RevisionID) bool {
 func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bool) {
 	current := t.Current()
 	if t.spec.Preview == nil || current.id() == r.ID || current == nil && r.ID.IsKnownAs(t.spec.Serving) {
-		t.previews.hold = hold{}
+		t.previews.pending = pendingPreview{}
 		return Preview{}, true
 	}
 	if id := t.EditID(r.ID); t.isApproved(id) {
-		t.previews.hold = hold{}
+		t.previews.pending = pendingPreview{}
 		t.library.Metrics.previewed(t.spec.Definition, previewApproved, 0)
 		return Preview{Approved: id, Summary: ApprovedSummary}, true
 	}
 	again := t.previews.again.Swap(false) // Also while the archive is awaited: publishHeld would look again at once, for ever.
 	if current == nil {
 		if current = t.lastGood(ctx); current != nil {
-			t.previews.hold = hold{} // There is something to compare it with now.
+			t.previews.pending = pendingPreview{} // There is something to compare it with now.
 			t.publish(ctx, current, State{Desired: r.ID, Previewing: r.ID})
 		} else if t.restored.isAwaited() {
 			p = Preview{Later: true}
-			t.previews.hold = hold{candidate: r, last: p}
+			t.previews.pending = pendingPreview{candidate: r, last: p}
 			return p, true
 		}
 	}
-	if t.previews.hold.candidate == r && !t.previews.hold.last.Later && !again {
-		return t.previews.hold.last, true
+	if t.previews.pending.candidate == r && !t.previews.pending.last.Later && !again {
+		return t.previews.pending.last, true
 	}
 	began := time.Now()
 	p, finished = t.runPreview(ctx, r)
@@ -157,15 +157,15 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		finished = false
 	}
 	if !finished {
-		t.previews.hold = hold{candidate: r, last: Preview{Later: true}}
+		t.previews.pending = pendingPreview{candidate: r, last: Preview{Later: true}}
 		return p, false
 	}
 	if current == nil && !p.Later && !p.Compared {
 		p = t.uncompared(r, p)
 	}
-	t.previews.hold = hold{}
+	t.previews.pending = pendingPreview{}
 	if p.Later || p.Held != "" {
-		t.previews.hold = hold{candidate: r, last: p}
+		t.previews.pending = pendingPreview{candidate: r, last: p}
 	}
 	if !p.Later {
 		t.library.Metrics.previewed(t.spec.Definition, p.result(), time.Since(began))

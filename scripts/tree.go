@@ -73,8 +73,8 @@ type treePreviews struct {
 	inputs previewInputs
 	// again is set if what was held is to be previewed again.
 	again atomic.Bool
-	// hold is used only by run.
-	hold hold
+	// pending is used only by run.
+	pending pendingPreview
 }
 
 // lastLoad is what is known of the last load.
@@ -247,7 +247,7 @@ func (t *Tree) loadContent(ctx context.Context, d *moduleTree, content fingerpri
 		return
 	}
 	if t.isUnsettled(preview.Held != "" || preview.Destroys) {
-		t.previews.hold = hold{candidate: revision, last: preview}
+		t.previews.pending = pendingPreview{candidate: revision, last: preview}
 		return
 	}
 	if preview.Later || preview.Held != "" {
@@ -296,8 +296,8 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	if t.last.failures != nil && t.last.failed == content {
 		return nil, t.last.failures
 	}
-	if t.previews.hold.candidate.is(content, d.trustDomain) {
-		return t.previews.hold.candidate, nil
+	if t.previews.pending.candidate.is(content, d.trustDomain) {
+		return t.previews.pending.candidate, nil
 	}
 	r, problems := t.buildTelling(ctx, d, content)
 	if problems == nil {

@@ -70,7 +70,7 @@ func (s *stepRun) delay() error {
 			return s.unusable(fmt.Sprintf(".delay[%d]", i), "delay: there is no resource %s: write its plural name", plural)
 		}
 		for _, resource := range resources {
-			s.session.Hold(resource.GroupVersionResource)
+			s.session.PauseWatch(resource.GroupVersionResource)
 		}
 	}
 	return nil

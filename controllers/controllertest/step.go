@@ -99,7 +99,7 @@ func (s *stepRun) act(ctx context.Context) (*stage.UnsettledError, error) {
 	}
 	s.session.Cluster().Resume()
 	if err == nil && len(s.Delay) > 0 {
-		err = s.session.Release(ctx)
+		err = s.session.ResumeWatches(ctx)
 	}
 	return unsettled, err
 }

@@ -151,7 +151,7 @@ func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled
 	if in.Target != in.State.StableRevision && in.Target != in.State.UpdatedRevision && in.Pinned == "" {
 		unsettled = s.unsettledFor(driver, in.Now)
 		waits := driver == s.running && (s.next != nil || s.newest == nil)
-		in.Outdated = unsettled > 0 || waits || tree != nil && !tree.HoldsCurrent()
+		in.Outdated = unsettled > 0 || waits || tree != nil && !tree.SourcesMatchCurrent()
 	}
 	return unsettled
 }

@@ -135,14 +135,14 @@ func (s *editedScene) edit() {
 		{"deletion of " + child, func() error { return s.maps.Delete(ctx, child, metav1.DeleteOptions{}) }},
 		{"deletion of " + name, func() error { return s.things.Delete(ctx, name, metav1.DeleteOptions{}) }},
 		{"creation of " + name, func() error { return s.create(name) }},
-		{"late children", func() error { s.cluster.Hold(editedChildren.GroupVersionResource); return nil }},
+		{"late children", func() error { s.cluster.PauseWatch(editedChildren.GroupVersionResource); return nil }},
 		{"late parents", func() error {
 			if s.lateThing {
-				s.cluster.Hold(editedThings.GroupVersionResource)
+				s.cluster.PauseWatch(editedThings.GroupVersionResource)
 			}
 			return nil
 		}},
-		{"no more late", func() error { s.cluster.Release(); return nil }},
+		{"no more late", func() error { s.cluster.ResumeWatches(); return nil }},
 		{"new process", func() error { s.restart(); return nil }},
 	}
 	e := edits[s.random.IntN(len(edits))]
@@ -182,7 +182,7 @@ func (s *editedScene) restart() {
 
 // drain makes passes until none is due.
 func (s *editedScene) drain() {
-	s.cluster.Release()
+	s.cluster.ResumeWatches()
 	s.host.settleEvents()
 	for n := 0; s.host.pass(10 * time.Second); n++ {
 		if s.host.settleEvents(); n > 300 && !s.throws {

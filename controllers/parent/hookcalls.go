@@ -36,31 +36,31 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	if err := p.findOldPrograms(calls); err != nil {
 		return variant.Desired{}, err
 	}
-	held := answers.NewHeld(calls, p.env.maxAnswerBytes())
+	collector := answers.NewCollector(calls, p.env.maxAnswerBytes())
 	var group errgroup.Group
 	group.SetLimit(max(p.env.Calls, 1))
 	for i, call := range calls {
 		group.Go(func() error {
-			if held.HasRoomFor(i) {
-				held.Add(i, p.answer(ctx, call, held))
+			if collector.HasRoomFor(i) {
+				collector.Add(i, p.answer(ctx, call, collector))
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // Each error is in its answer.
 	p.passCache.RetainAnswers(p.key, calls)
-	desired, err := p.config.Variant.Desired(p.observed, held.All())
+	desired, err := p.config.Variant.Desired(p.observed, collector.All())
 	p.used.read |= answers.InputsIn(append(engines.ReadSet{}, desired.ParentReads...))
 	p.passCache.DropAnswers(p.key, desired.InvalidAnswers)
 	if err == nil {
-		p.passCache.RememberAnswers(p.key, p.programs.Revision, held, desired.InvalidAnswers)
+		p.passCache.RememberAnswers(p.key, p.programs.Revision, collector, desired.InvalidAnswers)
 		p.maskAnswers(&desired)
 	}
 	return desired, err
 }
 
 // answer returns the answer to a call: a cached one, or a new one, with its size.
-func (p *pass) answer(ctx context.Context, call variant.Call, held *answers.Held) answers.Answer {
+func (p *pass) answer(ctx context.Context, call variant.Call, collector *answers.Collector) answers.Answer {
 	now := p.env.Clock.Now()
 	if cached, ok := p.passCache.LookupAnswer(p.key, call, p.programs.Revision, now); ok {
 		p.noteExpiry(cached.Expires)
@@ -68,7 +68,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, held *answers.Held
 		p.used.knownAnswers.Add(1)
 		return answers.Answer{Answer: variant.Answer{Call: call, Body: cached.Body}, Size: cached.Size}
 	}
-	if busy := held.BusyError(); busy != nil {
+	if busy := collector.BusyError(); busy != nil {
 		return answers.Answer{Answer: variant.Answer{Call: call, Err: busy}}
 	}
 	response, err := p.call(ctx, call, now)
@@ -81,7 +81,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, held *answers.Held
 		p.noteExpiry(expires)
 	}
 	return answers.Answer{
-		Answer: variant.Answer{Call: call, Body: response.Body}, Size: held.SizeOf(call, response.Body),
+		Answer: variant.Answer{Call: call, Body: response.Body}, Size: collector.SizeOf(call, response.Body),
 		IsNew: true, Read: response.Read, Expires: expires,
 	}
 }

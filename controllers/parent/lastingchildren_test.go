@@ -50,7 +50,7 @@ func TestLastingChildrenBeforeTheirEvents(t *testing.T) {
 		}
 	}
 	check(3)
-	cluster.Hold(editedChildren.GroupVersionResource)
+	cluster.PauseWatch(editedChildren.GroupVersionResource)
 	for _, c := range []struct{ asked, there int }{{1, 1}, {4, 2}} { // Those of the same names come once the former ones have gone.
 		patch := fmt.Appendf(nil, `{"spec":{"children":%d}}`, c.asked)
 		if _, err := things.Patch(t.Context(), "x", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -59,7 +59,7 @@ func TestLastingChildrenBeforeTheirEvents(t *testing.T) {
 		h.settleEvents()
 		check(c.there)
 	}
-	cluster.Release()
+	cluster.ResumeWatches()
 	h.settleEvents()
 	check(4)
 }

@@ -53,12 +53,12 @@ func (s *Session) Interrupt(after int) { s.cluster.Interrupt(after) }
 // Interrupted reports whether a write was refused because of Interrupt.
 func (s *Session) Interrupted() bool { return s.cluster.Interrupted() }
 
-// Hold keeps changes of a resource from the host until Release, as a watch does that lags behind.
-func (s *Session) Hold(resource schema.GroupVersionResource) { s.cluster.Hold(resource) }
+// PauseWatch keeps changes of a resource from the host until Release, as a watch does that lags behind.
+func (s *Session) PauseWatch(resource schema.GroupVersionResource) { s.cluster.PauseWatch(resource) }
 
-// Release shows the host the changes that were held, and returns when it has processed them.
-func (s *Session) Release(ctx context.Context) error {
-	s.cluster.Release()
+// ResumeWatches shows the host the changes that were held, and returns when it has processed them.
+func (s *Session) ResumeWatches(ctx context.Context) error {
+	s.cluster.ResumeWatches()
 	if s.running == nil {
 		return nil
 	}

@@ -93,7 +93,7 @@ func TestLostResponse(t *testing.T) {
 func TestHold(t *testing.T) {
 	s := started(t)
 	expectPass(t, s, "create ConfigMap a", "update status Box a")
-	s.Hold(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "boxes"})
+	s.PauseWatch(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "boxes"})
 	err := s.Edit(t.Context(), func(client dynamic.Interface) error {
 		at, err := Endpoint(s.Cluster(), client, object(t, parentBox))
 		if err != nil {
@@ -106,7 +106,7 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectPass(t, s)
-	if err := s.Release(t.Context()); err != nil {
+	if err := s.ResumeWatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	expectPass(t, s, "update ConfigMap a", "update status Box a")

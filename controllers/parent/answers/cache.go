@@ -220,9 +220,9 @@ func (c *Cache) rememberAnswer(key controller.Key, call variant.Call, read engin
 }
 
 // RememberAnswers stores the new ones of the answers that a pass holds, except the invalid ones.
-func (c *Cache) RememberAnswers(key controller.Key, revision string, held *Held, invalid []variant.Call) {
+func (c *Cache) RememberAnswers(key controller.Key, revision string, collector *Collector, invalid []variant.Call) {
 	isInvalid := callKeys(invalid)
-	for _, a := range held.answers {
+	for _, a := range collector.answers {
 		if a.IsNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
 			c.rememberAnswer(key, a.Call, a.Read, Cached{
 				revision: revision, Body: a.Body, Size: a.Size, Expires: a.Expires, Read: InputsIn(a.Read),

@@ -25,7 +25,7 @@ func TestHeldAnswers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for range 100 {
-				h := NewHeld(make([]variant.Call, len(tc.sizes)), 100)
+				h := NewCollector(make([]variant.Call, len(tc.sizes)), 100)
 				for _, i := range rand.Perm(len(tc.sizes)) {
 					if h.HasRoomFor(i) {
 						h.Add(i, Answer{Answer: variant.Answer{Body: i}, Size: tc.sizes[i]})
@@ -82,7 +82,7 @@ func TestSizeOf(t *testing.T) {
 		"Several": {"Answers add up.", []variant.Call{{}, {}}, 128 << 20, small, true},
 		"Kept":    {"An answer that is kept has a size.", []variant.Call{stamped}, 128 << 20, small, true},
 	} {
-		if got := NewHeld(tc.calls, tc.limit).SizeOf(tc.calls[0], tc.body); got > 0 != tc.want {
+		if got := NewCollector(tc.calls, tc.limit).SizeOf(tc.calls[0], tc.body); got > 0 != tc.want {
 			t.Errorf("%s: size %d: %s", name, got, tc.reason)
 		}
 	}

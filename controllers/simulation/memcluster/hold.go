@@ -2,8 +2,8 @@ package memcluster
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Hold keeps the changes of a resource from being sent to watchers until Release is called, like a watch that lags behind. Reads show them.
-func (c *Cluster) Hold(resource schema.GroupVersionResource) {
+// PauseWatch keeps the changes of a resource from being sent to watchers until Release is called, like a watch that lags behind. Reads show them.
+func (c *Cluster) PauseWatch(resource schema.GroupVersionResource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.tables[resource]; t != nil && !t.held {
@@ -11,8 +11,8 @@ func (c *Cluster) Hold(resource schema.GroupVersionResource) {
 	}
 }
 
-// Release sends the changes that were held.
-func (c *Cluster) Release() {
+// ResumeWatches sends the changes that were held.
+func (c *Cluster) ResumeWatches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.tables {

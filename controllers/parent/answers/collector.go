@@ -15,10 +15,10 @@ import (
 // of the answer: the marked object, the change, and what is sent.
 const objectOverhead = 3 << 10
 
-// Held are the answers that a pass holds, in the order of its calls. If they, and what is made of
+// Collector are the answers that a pass holds, in the order of its calls. If they, and what is made of
 // them, would take more memory than the limit, only the first ones are held, and the other calls fail.
 // Which those are does not depend on the order in which the calls end.
-type Held struct {
+type Collector struct {
 	calls []variant.Call
 	limit int // in bytes
 
@@ -53,20 +53,20 @@ func overheadOf(body any) int {
 	return total
 }
 
-// NewHeld returns what holds the answers to calls, up to limit bytes.
-func NewHeld(calls []variant.Call, limit int) *Held {
-	return &Held{calls: calls, limit: limit, answers: make([]Answer, len(calls)), end: len(calls)}
+// NewCollector returns what holds the answers to calls, up to limit bytes.
+func NewCollector(calls []variant.Call, limit int) *Collector {
+	return &Collector{calls: calls, limit: limit, answers: make([]Answer, len(calls)), end: len(calls)}
 }
 
 // HasRoomFor reports whether an answer to the call with that index can still be held.
-func (h *Held) HasRoomFor(index int) bool {
+func (h *Collector) HasRoomFor(index int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return index < h.end
 }
 
 // BusyError returns the error of calls that are not made, as another one of the pass has waited in vain: each would wait as long.
-func (h *Held) BusyError() error {
+func (h *Collector) BusyError() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.busy
@@ -74,7 +74,7 @@ func (h *Held) BusyError() error {
 
 // SizeOf returns about how many bytes of memory an answer takes. A number above the limit is not exact. It returns 0
 // for the only answer of a pass if the engines' own limit keeps it within the limit, to save the walk through it.
-func (h *Held) SizeOf(call variant.Call, body any) int {
+func (h *Collector) SizeOf(call variant.Call, body any) int {
 	if len(h.calls) == 1 && len(call.Stamps) == 0 && engines.MaxResponseMemory+overheadOf(body) <= h.limit {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (h *Held) SizeOf(call variant.Call, body any) int {
 }
 
 // Add holds an answer, and drops the last ones that are too much.
-func (h *Held) Add(index int, a Answer) {
+func (h *Collector) Add(index int, a Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if index >= h.end {
@@ -100,7 +100,7 @@ func (h *Held) Add(index int, a Answer) {
 }
 
 // All returns an answer to each call. Those that are not held are errors.
-func (h *Held) All() []variant.Answer {
+func (h *Collector) All() []variant.Answer {
 	all := make([]variant.Answer, len(h.calls))
 	for i, call := range h.calls {
 		if all[i] = h.answers[i].Answer; i >= h.end {
@@ -111,7 +111,7 @@ func (h *Held) All() []variant.Answer {
 }
 
 // limitExceeded returns the error of an answer that is not held.
-func (h *Held) limitExceeded() error {
+func (h *Collector) limitExceeded() error {
 	what, remedy := "the response takes", "return fewer objects"
 	if len(h.calls) > 1 {
 		what, remedy = "the responses of this sync take", fmt.Sprintf("there is room for the first %d of %d: return less", h.end, len(h.calls))
