@@ -23,12 +23,12 @@ type Preview struct {
 	Summary string
 	// Unknown is how many parents could not be previewed.
 	Unknown int
-	// Alone is set if there was nothing to compare the revision with, although parents have children: another one has served.
-	Alone bool
+	// NoBaseline is set if there was nothing to compare the revision with, although parents have children: another one has served.
+	NoBaseline bool
 	// Compared is set if it was compared with what serves for another spec.
 	Compared bool
-	// NotCompared is why there was nothing to compare it with, or empty. The tree sets it.
-	NotCompared string
+	// NoBaselineReason is why there was nothing to compare it with, or empty. The tree sets it.
+	NoBaselineReason string
 }
 
 // HeldText returns what is said of a revision that is held. If it serves already, generation is that of the spec that is edited instead.
@@ -161,7 +161,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		return p, false
 	}
 	if current == nil && !p.Later && !p.Compared {
-		p = t.uncompared(r, p)
+		p = t.withoutBaseline(r, p)
 	}
 	t.previews.pending = pendingPreview{}
 	if p.Later || p.Held != "" {
@@ -173,12 +173,12 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 	return p, true
 }
 
-// uncompared returns a preview that compared a revision with nothing, with the reason. What was held before goes on to be held.
-func (t *Tree) uncompared(r *Revision, p Preview) Preview {
+// withoutBaseline returns a preview that compared a revision with nothing, with the reason. What was held before goes on to be held.
+func (t *Tree) withoutBaseline(r *Revision, p Preview) Preview {
 	if p.Held == "" && t.EditID(r.ID) == t.spec.HeldBefore {
 		p.Held = "it was held when the host was restarted"
 	}
-	if t.spec.Serving == "" && !p.Alone && p.Held == "" {
+	if t.spec.Serving == "" && !p.NoBaseline && p.Held == "" {
 		return p // It is the first one.
 	}
 	reason := "nothing tells which revision served before"
@@ -189,7 +189,7 @@ func (t *Tree) uncompared(r *Revision, p Preview) Preview {
 		p.Held += "; there was nothing to compare it with: " + reason
 		return p
 	}
-	p.NotCompared = reason
+	p.NoBaselineReason = reason
 	return p
 }
 

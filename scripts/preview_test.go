@@ -20,11 +20,11 @@ import (
 
 // fakePreviewer previews revisions as their text says.
 type fakePreviewer struct {
-	runs     atomic.Int64
-	ready    atomic.Bool
-	alone    bool          // parents have children
-	compared bool          // with what serves for another spec
-	end      chan struct{} // of the first preview that waits
+	runs       atomic.Int64
+	ready      atomic.Bool
+	noBaseline bool          // parents have children
+	compared   bool          // with what serves for another spec
+	end        chan struct{} // of the first preview that waits
 }
 
 func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) scripts.Preview {
@@ -45,7 +45,7 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 	case text == "endless":
 		<-ctx.Done()
 	}
-	return scripts.Preview{Summary: "previewed", Alone: f.alone, Compared: f.compared}
+	return scripts.Preview{Summary: "previewed", NoBaseline: f.noBaseline, Compared: f.compared}
 }
 
 // ofConfigMaps lets annotations of ConfigMaps approve.
@@ -251,16 +251,16 @@ func TestPreviewsAndRestart(t *testing.T) {
 	nowhere := "revision " + gone + " served before, and can't be restored: no such revision is kept: no ControllerRevision a/composite-c-" + gone
 	lost := func(scripts.RevisionID) scripts.RevisionID { return gone }
 	for name, c := range map[string]struct {
-		reason      string
-		after       step // while no process runs
-		serving     func(scripts.RevisionID) scripts.RevisionID
-		alone       bool
-		compared    bool
-		heldOnce    bool // the process before told that the edit was held
-		text        string
-		held        string
-		notCompared string
-		runs        int64
+		reason           string
+		after            step // while no process runs
+		serving          func(scripts.RevisionID) scripts.RevisionID
+		noBaseline       bool
+		compared         bool
+		heldOnce         bool // the process before told that the edit was held
+		text             string
+		held             string
+		noBaselineReason string
+		runs             int64
 	}{
 		"the text that served": {reason: "it goes on without a preview", text: "1"},
 		"a harmful edit":       {reason: "the archived text serves, and the edit is held", after: sync("harm"), text: "1", held: "it would delete all", runs: 1},
@@ -270,19 +270,19 @@ func TestPreviewsAndRestart(t *testing.T) {
 			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", runs: 1,
 		},
 		"the first one with children": {
-			reason: "something has made them, so that it is told", after: sync("2"), alone: true,
-			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", notCompared: "nothing tells which revision served before", runs: 1,
+			reason: "something has made them, so that it is told", after: sync("2"), noBaseline: true,
+			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", noBaselineReason: "nothing tells which revision served before", runs: 1,
 		},
 		"a harmful edit, and nothing can be restored": {
-			reason: "nothing serves rather than that", after: sync("harm"), serving: lost, alone: true, runs: 1,
+			reason: "nothing serves rather than that", after: sync("harm"), serving: lost, noBaseline: true, runs: 1,
 			held: "it would delete all; there was nothing to compare it with: " + nowhere,
 		},
 		"a harmful edit of the definition": {
-			reason: "its tree is new, and another one serves: it was compared with that", after: sync("harm"), alone: true, compared: true,
+			reason: "its tree is new, and another one serves: it was compared with that", after: sync("harm"), noBaseline: true, compared: true,
 			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, held: "it would delete all", runs: 1,
 		},
 		"a harmless edit, and nothing can be restored": {
-			reason: "it takes over, and that is told", after: sync("2"), serving: lost, alone: true, text: "2", notCompared: nowhere, runs: 1,
+			reason: "it takes over, and that is told", after: sync("2"), serving: lost, noBaseline: true, text: "2", noBaselineReason: nowhere, runs: 1,
 		},
 		"held before, and nothing can be restored": {
 			reason: "rather nothing serves than what was held", after: sync("harm"), heldOnce: true, serving: lost, runs: 1,
@@ -311,16 +311,16 @@ func TestPreviewsAndRestart(t *testing.T) {
 				if c.after != nil {
 					c.after(w)
 				}
-				f := &fakePreviewer{alone: c.alone, compared: c.compared}
+				f := &fakePreviewer{noBaseline: c.noBaseline, compared: c.compared}
 				spec.Preview = f.preview
 				w.restartWith(spec, served)
 				pass(w)
 				type told struct {
-					Text, Held, NotCompared string
-					Runs                    int64
+					Text, Held, NoBaselineReason string
+					Runs                         int64
 				}
 				state := w.tree.State()
-				if diff := cmp.Diff(told{c.text, c.held, c.notCompared, c.runs}, told{w.text(), state.Held, state.NotCompared, f.runs.Load()}); diff != "" {
+				if diff := cmp.Diff(told{c.text, c.held, c.noBaselineReason, c.runs}, told{w.text(), state.Held, state.NoBaselineReason, f.runs.Load()}); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", c.reason, diff)
 				}
 			})
@@ -358,7 +358,7 @@ func TestArchiveUnreadable(t *testing.T) {
 				w.client.PrependReactor("get", "controllerrevisions", func(clienttesting.Action) (bool, runtime.Object, error) {
 					return time.Since(began) < c.passes, nil, errBoom
 				})
-				spec, f := kept("", "one"), &fakePreviewer{alone: true}
+				spec, f := kept("", "one"), &fakePreviewer{noBaseline: true}
 				spec.Preview = f.preview
 				w.restartWith(spec, served)
 				state := w.tree.State()

@@ -57,8 +57,8 @@ type State struct {
 	Approved RevisionID
 	// Previewed is what the preview of Loaded told, or empty if there was none.
 	Previewed string
-	// NotCompared is why Loaded took over though there was nothing to compare it with in its preview, or empty.
-	NotCompared string
+	// NoBaselineReason is why Loaded took over though there was nothing to compare it with in its preview, or empty.
+	NoBaselineReason string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
 	// Archived is the ID of the revision that is known to be in the archive: Loaded if that is, else the last one, or empty.
@@ -135,7 +135,7 @@ func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
 		s.LoadingSince.Equal(o.LoadingSince) && s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing &&
-		s.Approved == o.Approved && s.NotArchived == o.NotArchived && s.Archived == o.Archived && s.NotCompared == o.NotCompared &&
+		s.Approved == o.Approved && s.NotArchived == o.NotArchived && s.Archived == o.Archived && s.NoBaselineReason == o.NoBaselineReason &&
 		s.Annotated == o.Annotated
 }
 

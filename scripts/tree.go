@@ -263,7 +263,7 @@ func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, pre
 	t.restored = restored{}
 	state := State{
 		Desired: revision.ID, Warnings: State{}.withProblems(d.warnings(revision.Programs)).Message(),
-		Tested: t.tests.passed, Previewed: preview.Summary, NotCompared: preview.NotCompared, Approved: preview.Approved,
+		Tested: t.tests.passed, Previewed: preview.Summary, NoBaselineReason: preview.NoBaselineReason, Approved: preview.Approved,
 	}
 	if !t.publish(ctx, revision, state) {
 		return

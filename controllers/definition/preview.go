@@ -40,9 +40,9 @@ type PreviewSubject struct {
 	Scripts, ServingScripts map[string]engines.Program
 	// Parents returns the parents of Plan as they are.
 	Parents func() *samples.Sampler
-	// Alone is set if Serving is nil because what served before can't be had: nobody can say whether parents that fail did so before, so
+	// NoBaseline is set if Serving is nil because what served before can't be had: nobody can say whether parents that fail did so before, so
 	// that these are told and hold nothing.
-	Alone bool
+	NoBaseline bool
 	// Resources are those of objects that the hooks of Serving ask for, if it is not Plan.
 	Resources []discovery.Resource
 	// Limits are those of the definition for all parents. Nil means the rule for a sample.
@@ -126,7 +126,7 @@ func (r *Reconciler) previewAlone(
 		}
 	}
 	return r.config.Previewer.Preview(ctx, PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Parents: own.reconciler.Sampler, Alone: true, Limits: limits,
+		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Parents: own.reconciler.Sampler, NoBaseline: true, Limits: limits,
 		TrustDomain: revision.TrustDomain(), Revision: revision.ID, ProgramsOf: own.hooks.ScriptsBeside(revision),
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// reasonScriptNotCompared is the reason of the warning about scripts that took over though there was nothing to compare them with.
-const reasonScriptNotCompared = "ScriptNotCompared"
+// reasonNoBaseline is the reason of the warning about scripts that took over though there was nothing to compare them with.
+const reasonNoBaseline = "ScriptNotCompared"
 
 // warnings returns those of the running instance, the most urgent first.
 func (s *runtimeState) warnings() []plan.Warning {
@@ -32,14 +32,14 @@ func (i *instance) notCompared() []plan.Warning {
 		return nil
 	}
 	state := i.hooks.Tree.State()
-	if state.NotCompared == "" {
+	if state.NoBaselineReason == "" {
 		return nil
 	}
-	message := fmt.Sprintf("revision %s took over, compared with nothing: %s", state.Loaded.Short(), state.NotCompared)
+	message := fmt.Sprintf("revision %s took over, compared with nothing: %s", state.Loaded.Short(), state.NoBaselineReason)
 	if state.Previewed != "" {
 		message += "; " + state.Previewed
 	}
-	return []plan.Warning{{Reason: reasonScriptNotCompared, Message: message}}
+	return []plan.Warning{{Reason: reasonNoBaseline, Message: message}}
 }
 
 // sharedChildren returns the warnings about children that other definitions claim too.

@@ -134,9 +134,9 @@ func (b *Batch) IgnoreNewParents(isParent func(*unstructured.Unstructured) bool)
 	}
 }
 
-// WithoutBaseline is for scripts that there is nothing to compare with. It drops what parents lose that are being deleted, or are none any
+// AssumeNoBaseline is for scripts that there is nothing to compare with. It drops what parents lose that are being deleted, or are none any
 // more, and notes failures apart.
-func (b *Batch) WithoutBaseline(isParent func(*unstructured.Unstructured) bool) {
+func (b *Batch) AssumeNoBaseline(isParent func(*unstructured.Unstructured) bool) {
 	for key, owner := range b.owners {
 		if object := b.parents[owner]; object != nil && (object.GetDeletionTimestamp() != nil || !isParent(object)) {
 			delete(b.destroyed, key)

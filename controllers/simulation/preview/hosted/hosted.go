@@ -80,7 +80,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		case err == nil && more:
 		case r.findings.Total == 0:
 			return scripts.Preview{} // There are no parents.
-		case subject.Alone && !r.findings.HasChildren() && r.findings.Unknown == 0:
+		case subject.NoBaseline && !r.findings.HasChildren() && r.findings.Unknown == 0:
 			return scripts.Preview{} // There are no children.
 		default:
 			return r.result()
@@ -95,7 +95,7 @@ func (r *run) result() scripts.Preview {
 	if f.IsBusy(r.rule) {
 		return scripts.Preview{Later: true, Untold: true}
 	}
-	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), Alone: r.Alone}
+	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), NoBaseline: r.NoBaseline}
 	p.Destroys = p.Held == "" && f.Destroys()
 	return p
 }
@@ -156,7 +156,7 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 
 // preview previews parents with the new scripts, and those that it would harm with the ones that serve.
 func (r *run) preview(ctx context.Context, sample *samples.Sample) (*rollout.Batch, error) {
-	if r.Alone && len(sample.Children) == 0 {
+	if r.NoBaseline && len(sample.Children) == 0 {
 		return rollout.NewBatch(sample.Parents, nil, nil), nil // Nothing can be lost.
 	}
 	results, err := r.results(ctx, sample)
@@ -164,8 +164,8 @@ func (r *run) preview(ctx context.Context, sample *samples.Sample) (*rollout.Bat
 		return nil, err
 	}
 	b := rollout.NewBatch(sample.Parents, sample.Children, preview.EffectsOf(results...))
-	if r.Alone {
-		b.WithoutBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
+	if r.NoBaseline {
+		b.AssumeNoBaseline(func(object *unstructured.Unstructured) bool { return isParent(r.Plan, object) })
 	}
 	if r.Serving == nil || len(r.Gone) == 0 && !r.rule.IsViolated(b) {
 		return b, nil
