@@ -13,8 +13,8 @@ type Preview struct {
 	Later bool
 	// Held is why the revision does not take over, or empty.
 	Held string
-	// Untold is set if Held has something that could not be told: the revision is previewed again.
-	Untold bool
+	// Inconclusive is set if Held has something that could not be told: the revision is previewed again.
+	Inconclusive bool
 	// Destroys is set if it would delete or recreate a child, though not enough to be held.
 	Destroys bool
 	// Approved is what an approval names by which the revision takes over without a preview, or empty.
@@ -195,7 +195,7 @@ func (t *Tree) withoutBaseline(r *Revision, p Preview) Preview {
 
 // publishHeld makes the last good revision serve on, or nothing, while another one is held or can't be previewed yet.
 func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
-	state := State{Desired: id, Held: p.Held, Untold: p.Untold}
+	state := State{Desired: id, Held: p.Held, Inconclusive: p.Inconclusive}
 	if p.Later {
 		state.Previewing = id
 	}

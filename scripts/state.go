@@ -49,8 +49,8 @@ type State struct {
 	Tested string
 	// Held is why Desired, which loads, does not take over, or empty.
 	Held string
-	// Untold is set if Held has something that could not be told, and may be later.
-	Untold bool
+	// Inconclusive is set if Held has something that could not be told, and may be later.
+	Inconclusive bool
 	// Previewing is the ID of the revision that takes over once its preview could be made and lets it, or empty.
 	Previewing RevisionID
 	// Approved is what an approval named by which Loaded took over, or empty.

@@ -250,7 +250,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 // previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what
 // could not be told may be known then.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
-	if !i.plan.CallsWebhooks() && (i.hooks.Tree == nil || !i.hooks.Tree.State().Untold) {
+	if !i.plan.CallsWebhooks() && (i.hooks.Tree == nil || !i.hooks.Tree.State().Inconclusive) {
 		return serving
 	}
 	now := r.config.Environment.Clock.Now().Truncate(hooks.PreviewInterval)

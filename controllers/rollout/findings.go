@@ -337,14 +337,14 @@ func (f *Findings) addUnknown(key apply.Key, err error, parents int) {
 // Held returns why a rule holds the edit, or "". What can't be told is not taken for harmless.
 func (f *Findings) Held(r Rule) string {
 	violations := r.violations(f)
-	if f.IsUntold() {
+	if f.IsInconclusive() {
 		violations = append(violations, fmt.Sprintf("nothing could be told of %s, %s", f.parents(f.Unknown-f.Uncalled), f.firstUnknown.reason()))
 	}
 	return strings.Join(violations, "; ")
 }
 
-// IsUntold reports whether nothing could be told of parents for which hooks would be called.
-func (f *Findings) IsUntold() bool { return f.Unknown > f.Uncalled }
+// IsInconclusive reports whether nothing could be told of parents for which hooks would be called.
+func (f *Findings) IsInconclusive() bool { return f.Unknown > f.Uncalled }
 
 // IsBusy reports whether all could be told of an edit that is harmless so far, if the host had the time.
 func (f *Findings) IsBusy(r Rule) bool {
@@ -358,7 +358,7 @@ func (f *Findings) Summary() string {
 		text += fmt.Sprintf("; %d of them fail, and perhaps did before, first %s", f.failed, f.firstFailed)
 	}
 	switch {
-	case f.IsUntold():
+	case f.IsInconclusive():
 		text += fmt.Sprintf("; nothing could be told of %d, %s", f.Unknown, f.firstUnknown.reason())
 	case f.Unknown > 0:
 		text += fmt.Sprintf("; nothing could be told of %d, %s", f.Unknown, f.firstUncalled.reason())

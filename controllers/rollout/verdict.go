@@ -31,7 +31,7 @@ func (v Verdict) ShortRevision() string { return v.Revision[:min(len(v.Revision)
 // Why returns why a rule holds the edit, with what could not be told, or "".
 func (f *Findings) Why(r Rule) string {
 	held := f.Held(r)
-	if held != "" && f.Unknown > 0 && !f.IsUntold() {
+	if held != "" && f.Unknown > 0 && !f.IsInconclusive() {
 		held += "; " + f.Summary()
 	}
 	return held

@@ -81,7 +81,7 @@ func (w *WebhookPreview) attempt(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	state := scripts.State{Desired: w.id, Held: p.Held, Untold: p.Untold, Previewed: p.Summary, Approved: p.Approved}
+	state := scripts.State{Desired: w.id, Held: p.Held, Inconclusive: p.Inconclusive, Previewed: p.Summary, Approved: p.Approved}
 	if p.Later {
 		state.Previewing = w.id
 	}

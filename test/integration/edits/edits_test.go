@@ -600,9 +600,9 @@ func (s *scene) check(e *env.Env, tr *trial) {
 	said := tr.said.Edit
 	switch {
 	case tr.edit == nil:
-	case tr.untold != "":
-		if !strings.Contains(tr.said.Error, tr.untold) {
-			e.T.Errorf("diff says %q, want an error with %q", tr.said.Error, tr.untold)
+	case tr.wantError != "":
+		if !strings.Contains(tr.said.Error, tr.wantError) {
+			e.T.Errorf("diff says %q, want an error with %q", tr.said.Error, tr.wantError)
 		}
 	case tr.said.Error != "":
 		e.T.Errorf("diff can't tell: %s", tr.said.Error)
@@ -662,7 +662,7 @@ func (s *scene) compare() {
 			for name, objects := range s.observe() {
 				tr := s.trials[name]
 				got, want := changesOf(tr.objects, objects), tr.said.changes(s.Namespace)
-				if tr.changes = summary(got); tr.untold == "" && !slices.Equal(got, want) {
+				if tr.changes = summary(got); tr.wantError == "" && !slices.Equal(got, want) {
 					different[name] = fmt.Sprintf("the host has done\n%s\nand diff said\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 				}
 			}

@@ -19,8 +19,8 @@ type row struct {
 	pinned bool
 	// asked is set if the parents ask for what is deleted.
 	asked bool
-	// untold is why diff can't tell, or empty.
-	untold string
+	// wantError is why diff can't tell, or empty.
+	wantError string
 }
 
 // touch is a merge patch of the objects of a row, or "delete": its things, gizmos, settings, or the answers of its webhook; or
@@ -106,12 +106,12 @@ var accidents = []row{
 		"children: [], finalized: true"},
 		edit: []string{"matchLabels: {row: ROW}", "matchLabels: {row: none}"}, held: lost},
 	{name: "webhook", kind: c, with: []string{script, "webhook: {url: HOOK/one}}"}, edit: []string{"HOOK/one", "HOOK/none"}, held: lost,
-		untold: "is a webhook"},
+		wantError: "is a webhook"},
 	{name: "webhook-previewed", kind: c, with: []string{script, "webhook: {url: HOOK/one, sideEffects: None}}"},
-		edit: []string{"HOOK/one", "HOOK/none"}, held: lost, untold: "is a webhook"},
+		edit: []string{"HOOK/one", "HOOK/none"}, held: lost, wantError: "is a webhook"},
 	{name: "webhook-turns", kind: c, with: []string{script, "webhook: {url: HOOK/one}}"}, edit: []string{"HOOK/one", "HOOK/ROW"},
 		then: []touch{{"webhook", "delete"}, {"things", touched}}, guarded: lost,
-		untold: "is a webhook"},
+		wantError: "is a webhook"},
 
 	{name: "no-edit", kind: c, hooks: "customize", with: []string{set, always, kids,
 		`Object.keys(related["ConfigMap.v1"]).length ? children(parent) : []`},

@@ -148,14 +148,14 @@ func runDiff(ctx context.Context, w cli.Process, o *diffOptions, args []string) 
 
 // verdict returns an *cli.ExitError unless all is well. What could not be told outweighs what was.
 func (o *diffOptions) verdict(reports []*Report) error {
-	var untold []string
+	var failed []string
 	for _, r := range reports {
 		if r.Err != nil {
-			untold = append(untold, "  "+r.Definition+": "+printable.Line(r.Err.Error()))
+			failed = append(failed, "  "+r.Definition+": "+printable.Line(r.Err.Error()))
 		}
 	}
-	if len(untold) > 0 {
-		return cli.Cannot(fmt.Errorf("%d of %d definitions could not be compared:\n%s", len(untold), len(reports), strings.Join(untold, "\n")))
+	if len(failed) > 0 {
+		return cli.Cannot(fmt.Errorf("%d of %d definitions could not be compared:\n%s", len(failed), len(reports), strings.Join(failed, "\n")))
 	}
 	for _, r := range reports {
 		if r.Fails() || r.Destroys() && !o.allowDeletes {

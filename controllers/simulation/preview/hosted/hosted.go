@@ -71,7 +71,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		switch {
 		case err != nil && r.findings.Known == 0:
 			return scripts.Preview{
-				Unknown: r.findings.Unknown + r.left(), Untold: true, Held: fmt.Sprintf("it could not be previewed: %v", err),
+				Unknown: r.findings.Unknown + r.left(), Inconclusive: true, Held: fmt.Sprintf("it could not be previewed: %v", err),
 			}
 		case err != nil:
 			r.findings.AddUnmade(r.left(), err)
@@ -93,9 +93,9 @@ func (r *run) result() scripts.Preview {
 	f := r.findings
 	f.AddGone(r.Gone)
 	if f.IsBusy(r.rule) {
-		return scripts.Preview{Later: true, Untold: true}
+		return scripts.Preview{Later: true, Inconclusive: true}
 	}
-	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Untold: f.IsUntold(), Summary: f.Summary(), NoBaseline: r.NoBaseline}
+	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Inconclusive: f.IsInconclusive(), Summary: f.Summary(), NoBaseline: r.NoBaseline}
 	p.Destroys = p.Held == "" && f.Destroys()
 	return p
 }

@@ -293,7 +293,7 @@ func TestPreview(t *testing.T) {
 		"no worker": {
 			reason: "A host that is busy says nothing about the scripts.",
 			next:   one().with("sync", busy),
-			want:   scripts.Preview{Later: true, Untold: true},
+			want:   scripts.Preview{Later: true, Inconclusive: true},
 		},
 		"a sample": {
 			reason: "What is told says of how many.",
