@@ -37,11 +37,11 @@ type statusView struct {
 
 // runningView is how the instance is that syncs parents.
 type runningView struct {
-	revision scripts.RevisionID
-	idle     bool // nothing runs, so that the status keeps the last revision
-	parents  status.Parents
-	resting  string // why hooks are not called for a while, or ""
-	hotLoops string // that go on, or ""
+	revision     scripts.RevisionID
+	idle         bool // nothing runs, so that the status keeps the last revision
+	parents      status.Parents
+	openCircuits string // why hooks are not called for a while, or ""
+	hotLoops     string // that go on, or ""
 }
 
 // newestView is how the instance of the newest spec is.
@@ -66,10 +66,10 @@ type holdView struct {
 // lastEvents is the content of the last events.
 type lastEvents struct {
 	// notFoundSince is since when a resource of the spec has not been served, or zero.
-	notFoundSince                                           time.Time
-	accepted, problems, credentials, resting, held, rollout string
-	revision                                                scripts.RevisionID
-	warnings                                                []plan.Warning
+	notFoundSince                                                time.Time
+	accepted, problems, credentials, openCircuits, held, rollout string
+	revision                                                     scripts.RevisionID
+	warnings                                                     []plan.Warning
 	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
 	// about a new revision.
 	versions map[types.UID]string
@@ -89,7 +89,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, r
 		v.newest.credentials = newest.hooks.CredentialProblems()
 	}
 	if s.running != nil {
-		v.running.revision, v.running.resting, v.running.hotLoops = s.running.hooks.Revision(), s.running.hooks.Resting(), s.running.hotLoops()
+		v.running.revision, v.running.openCircuits, v.running.hotLoops = s.running.hooks.Revision(), s.running.hooks.OpenCircuits(), s.running.hotLoops()
 		v.warnings = slices.Concat(s.warnings(), r.planner.RelatedWarnings(s.running.plan), warnings)
 	}
 	v.newest.id, v.stableSpec = newest.editID(v.newest.state.Desired), s.pendingStableSpec()
@@ -232,8 +232,8 @@ func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1
 		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
 	case !s.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
-	case v.running.resting != "":
-		c.Reason, c.Message = reasonScriptResting, v.running.resting
+	case v.running.openCircuits != "":
+		c.Reason, c.Message = reasonScriptResting, v.running.openCircuits
 	case v.running.hotLoops != "":
 		c.Reason, c.Message = variant.ReasonHotLoop, v.running.hotLoops
 		if len(v.warnings) > 0 {
@@ -288,7 +288,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	before := s.lastEvents
 	now := lastEvents{
 		problems: v.newest.state.Message(), revision: v.running.revision, warnings: v.warnings,
-		credentials: v.newest.credentials, resting: v.running.resting, held: v.hold.why, versions: before.versions, rollout: before.rollout,
+		credentials: v.newest.credentials, openCircuits: v.running.openCircuits, held: v.hold.why, versions: before.versions, rollout: before.rollout,
 	}
 	wait = now.setAccepted(before, v.conditions[0], r.config.Environment.Clock.Now())
 	if now.accepted != "" && now.accepted != before.accepted {
@@ -301,8 +301,8 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	if now.credentials != "" && now.credentials != before.credentials {
 		r.warn(object, reasonCredentialsNotReady, now.credentials)
 	}
-	if now.resting != "" && now.resting != before.resting {
-		r.warn(object, reasonScriptResting, now.resting)
+	if now.openCircuits != "" && now.openCircuits != before.openCircuits {
+		r.warn(object, reasonScriptResting, now.openCircuits)
 	}
 	r.sendWarningEvents(object, before.warnings, now.warnings)
 	r.sendApprovalEvents(object, v, before.warnings)

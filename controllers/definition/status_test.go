@@ -168,13 +168,13 @@ func TestReadyCondition(t *testing.T) {
 	starting := &instance{plan: &plan.Plan{Generation: 3}, hooks: &hooks.Hooks{}}
 	refused := &plan.Refusal{Reason: plan.ReasonResourceNotFound, Err: errors.New("no things")}
 	cases := map[string]struct {
-		reason      string
-		state       *runtimeState
-		refusal     *plan.Refusal
-		warnings    []plan.Warning
-		credentials string
-		resting     string
-		want        string
+		reason       string
+		state        *runtimeState
+		refusal      *plan.Refusal
+		warnings     []plan.Warning
+		credentials  string
+		openCircuits string
+		want         string
 	}{
 		"Refused":         {"A refused definition that never ran is not ready.", &runtimeState{}, refused, nil, "", "", "False NotAccepted"},
 		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &runtimeState{instances: instances{next: starting}}, nil, nil, "", "", "False ScriptsNotReady"},
@@ -189,7 +189,7 @@ func TestReadyCondition(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := readyCondition(tc.state, tc.refusal, statusView{warnings: tc.warnings, newest: newestView{credentials: tc.credentials}, running: runningView{resting: tc.resting}})
+			c := readyCondition(tc.state, tc.refusal, statusView{warnings: tc.warnings, newest: newestView{credentials: tc.credentials}, running: runningView{openCircuits: tc.openCircuits}})
 			if got := string(c.Status) + " " + c.Reason; got != tc.want {
 				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
 			}

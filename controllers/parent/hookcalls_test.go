@@ -92,19 +92,19 @@ func TestCallIsComplete(t *testing.T) {
 // failing is a program that fails, and may be paused from then on.
 type failing struct {
 	engines.ProgramBase
-	resting *engines.Error
+	open *engines.Error
 }
 
 func (failing) Run(context.Context, engines.Call) (engines.Response, error) {
 	return engines.Response{}, &engines.Error{Message: "boom"}
 }
 
-func (f failing) CircuitOpen() *engines.Error { return f.resting }
+func (f failing) CircuitOpen() *engines.Error { return f.open }
 
 // TestPauseIsReported checks that the definition is notified of a script that is paused.
 func TestPauseIsReported(t *testing.T) {
 	now := time.Unix(5, 0)
-	for want, program := range map[int]failing{0: {}, 1: {resting: &engines.Error{Message: "not called until then"}}} {
+	for want, program := range map[int]failing{0: {}, 1: {open: &engines.Error{Message: "not called until then"}}} {
 		changes := 0
 		p := &pass{
 			shared:   &shared{config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
@@ -115,7 +115,7 @@ func TestPauseIsReported(t *testing.T) {
 			t.Error("the call does not fail")
 		}
 		if changes != want {
-			t.Errorf("a script with the pause %v is reported %d times, want %d", program.resting, changes, want)
+			t.Errorf("a script with the pause %v is reported %d times, want %d", program.open, changes, want)
 		}
 	}
 }

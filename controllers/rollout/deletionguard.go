@@ -291,8 +291,8 @@ func (g *Guard) forget() {
 	g.record.Before, g.findings, g.lost, g.counted, g.held, g.superseded, g.asking = nil, nil, nil, nil, "", nil, nil
 }
 
-// isRest reports whether nothing is being edited: what serves has settled.
-func (g *Guard) isRest() bool { return g.record.Edit == g.record.Settled }
+// isIdle reports whether nothing is being edited: what serves has settled.
+func (g *Guard) isIdle() bool { return g.record.Edit == g.record.Settled }
 
 // isBounded reports whether what passes of an edit delete is counted.
 func (g *Guard) isBounded(edit Edit) bool {
@@ -300,7 +300,7 @@ func (g *Guard) isBounded(edit Edit) bool {
 	case g.approved:
 		return false
 	case g.record.Settled: // What is taken back cleans up after the edit.
-		return g.isRest() && g.limits().Always != nil && !g.clock.Now().Before(g.approvedUntil)
+		return g.isIdle() && g.limits().Always != nil && !g.clock.Now().Before(g.approvedUntil)
 	}
 	return true
 }
@@ -309,7 +309,7 @@ func (g *Guard) isBounded(edit Edit) bool {
 func (g *Guard) expire() {
 	switch {
 	case g.held != "":
-	case !g.isRest():
+	case !g.isIdle():
 		if g.record.Settles(g.complete, g.clock.Now()) {
 			g.settle(g.record.Edit)
 		}

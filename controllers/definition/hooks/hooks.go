@@ -144,17 +144,17 @@ func (h *Hooks) programs() parent.Programs {
 	return all
 }
 
-// Resting returns why scripts are not called for a while, without those with a webhook that
+// OpenCircuits returns why scripts are not called for a while, without those with a webhook that
 // answers in their place.
-func (h *Hooks) Resting() string {
+func (h *Hooks) OpenCircuits() string {
 	if h.Tree == nil || h.Tree.Current() == nil {
 		return ""
 	}
-	return restingOf(h.Tree.Current().Programs, h.failovers.hooks)
+	return describeOpenCircuits(h.Tree.Current().Programs, h.failovers.hooks)
 }
 
-// restingOf is resting for the scripts of a revision and the hooks that also have a webhook.
-func restingOf(scripts map[string]engines.Program, withWebhook map[string]*v1alpha1.Hook) string {
+// describeOpenCircuits is resting for the scripts of a revision and the hooks that also have a webhook.
+func describeOpenCircuits(scripts map[string]engines.Program, withWebhook map[string]*v1alpha1.Hook) string {
 	var problems []string
 	for name, program := range scripts {
 		if hook := withWebhook[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {

@@ -36,8 +36,8 @@ type Sampler struct {
 	// Total is the number of all parents.
 	Total int
 
-	source Source
-	rest   []member // that were not handed out
+	source    Source
+	remaining []member // that were not handed out
 }
 
 // member is a parent when the Sampler was made.
@@ -76,10 +76,10 @@ const maxSampleBytes = 64 << 20
 func (from Source) All() *Sampler {
 	s := &Sampler{source: from}
 	from.EachParent(func(source *sources.Parent, parent *unstructured.Unstructured) {
-		s.rest = append(s.rest, member{Hash(parent.GetUID()), parent, source})
+		s.remaining = append(s.remaining, member{Hash(parent.GetUID()), parent, source})
 	})
-	s.Total = len(s.rest)
-	slices.SortFunc(s.rest, func(a, b member) int {
+	s.Total = len(s.remaining)
+	slices.SortFunc(s.remaining, func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.object.GetUID(), b.object.GetUID()))
 	})
 	return s
@@ -96,23 +96,23 @@ func Hash(uid types.UID) uint64 {
 func (from Source) Of(object *unstructured.Unstructured) *Sampler {
 	s := &Sampler{source: from}
 	if source := from.ParentsOf(object.GroupVersionKind().GroupKind()); source != nil {
-		s.rest, s.Total = []member{{object: object, source: source}}, 1
+		s.remaining, s.Total = []member{{object: object, source: source}}, 1
 	}
 	return s
 }
 
 // Left returns how many parents were not handed out.
-func (s *Sampler) Left() int { return len(s.rest) }
+func (s *Sampler) Left() int { return len(s.remaining) }
 
 // Next returns what passes over the next parents read, at most so many, and fewer if that is much. It is of no parents if none is left.
 func (s *Sampler) Next(most int) *Sample {
 	from := s.source
 	sample := &Sample{pool: from.Pool, caches: from.Caches, seen: map[types.UID]bool{},
 		Children: map[types.UID]map[schema.GroupKind]int{}, Resources: from.Related()}
-	for len(s.rest) > 0 && len(sample.Parents) < most && sample.bytes <= maxSampleBytes {
-		m := s.rest[0]
-		s.rest[0] = member{} // It may be the last one that refers to the object.
-		s.rest = s.rest[1:]
+	for len(s.remaining) > 0 && len(sample.Parents) < most && sample.bytes <= maxSampleBytes {
+		m := s.remaining[0]
+		s.remaining[0] = member{} // It may be the last one that refers to the object.
+		s.remaining = s.remaining[1:]
 		object := m.source.Cache.Get(m.object.GetNamespace(), m.object.GetName())
 		if object == nil || object.GetUID() != m.object.GetUID() || !m.source.Manages(object) {
 			s.Total--

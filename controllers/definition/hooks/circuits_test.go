@@ -7,13 +7,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// rester rests for the first left calls of Resting.
-type rester struct {
+// brokenProgram rests for the first left calls of Resting.
+type brokenProgram struct {
 	engines.Program
 	left int
 }
 
-func (r *rester) CircuitOpen() *engines.Error {
+func (r *brokenProgram) CircuitOpen() *engines.Error {
 	if r.left--; r.left < 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func TestResting(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			withWebhook := map[string]*v1alpha1.Hook{"sync": tc.hook}
-			if got := restingOf(map[string]engines.Program{"sync": &rester{left: tc.left}}, withWebhook); got != tc.want {
+			if got := describeOpenCircuits(map[string]engines.Program{"sync": &brokenProgram{left: tc.left}}, withWebhook); got != tc.want {
 				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})
