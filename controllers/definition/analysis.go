@@ -40,10 +40,10 @@ type analysisRun struct {
 func (a *analysisRun) result() rollout.Analysis {
 	select {
 	case now := <-a.answer: // Never, if that is nil.
-		if now.Result != rollout.AnalysisFails || now.ID != a.last.ID {
+		if now.Result != rollout.AnalysisFailed || now.ID != a.last.ID {
 			a.failures = 0
 		}
-		if now.Result == rollout.AnalysisFails {
+		if now.Result == rollout.AnalysisFailed {
 			a.failures++
 		}
 		a.last, a.answer = now, nil

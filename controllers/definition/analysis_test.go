@@ -21,16 +21,16 @@ func TestAnalysisRun(t *testing.T) {
 		want     rollout.AnalysisResult
 		interval time.Duration
 	}{
-		{"one", rollout.AnalysisHolds, rollout.AnalysisHolds, analysisInterval},
-		{"one", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
-		{"one", rollout.AnalysisHolds, rollout.AnalysisHolds, analysisInterval},
-		{"one", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
+		{"one", rollout.AnalysisPassed, rollout.AnalysisPassed, analysisInterval},
+		{"one", rollout.AnalysisFailed, rollout.AnalysisUnknown, confirmInterval},
+		{"one", rollout.AnalysisPassed, rollout.AnalysisPassed, analysisInterval},
+		{"one", rollout.AnalysisFailed, rollout.AnalysisUnknown, confirmInterval},
 		{"one", rollout.AnalysisUnknown, rollout.AnalysisUnknown, analysisInterval},
-		{"one", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
-		{"two", rollout.AnalysisFails, rollout.AnalysisUnknown, confirmInterval},
-		{"two", rollout.AnalysisFails, rollout.AnalysisFails, analysisInterval},
-		{"two", rollout.AnalysisFails, rollout.AnalysisFails, analysisInterval},
-		{"two", rollout.AnalysisHolds, rollout.AnalysisHolds, analysisInterval},
+		{"one", rollout.AnalysisFailed, rollout.AnalysisUnknown, confirmInterval},
+		{"two", rollout.AnalysisFailed, rollout.AnalysisUnknown, confirmInterval},
+		{"two", rollout.AnalysisFailed, rollout.AnalysisFailed, analysisInterval},
+		{"two", rollout.AnalysisFailed, rollout.AnalysisFailed, analysisInterval},
+		{"two", rollout.AnalysisPassed, rollout.AnalysisPassed, analysisInterval},
 	} {
 		a.answer = make(chan rollout.Analysis, 1)
 		before := a.result()

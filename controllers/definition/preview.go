@@ -28,8 +28,8 @@ import (
 type Previewer interface {
 	// Preview returns soon after ctx ends.
 	Preview(ctx context.Context, subject PreviewSubject) scripts.Preview
-	// Fails reports whether a parent of the sample fails with the scripts. It returns false if that can't be told.
-	Fails(ctx context.Context, subject PreviewSubject) bool
+	// HasFailingParent reports whether a parent of the sample fails with the scripts. It returns false if that can't be told.
+	HasFailingParent(ctx context.Context, subject PreviewSubject) bool
 }
 
 // PreviewSubject is what a preview is about.

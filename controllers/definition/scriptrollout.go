@@ -307,7 +307,7 @@ func (r *Reconciler) askStable(
 	if stable != nil {
 		subject.Revision, subject.ProgramsOf, subject.TrustDomain = stable.ID, i.hooks.ScriptsBeside(stable), stable.TrustDomain()
 	}
-	if r.config.Previewer.Fails(ctx, subject) {
+	if r.config.Previewer.HasFailingParent(ctx, subject) {
 		health = rollout.Well
 	}
 }

@@ -129,7 +129,7 @@ func (d *decision) advance() {
 	if s.Phase == v1alpha1.ScriptsProgressing {
 		s.Message = unmatched
 	}
-	analysis, result := AnalysisHolds, ""
+	analysis, result := AnalysisPassed, ""
 	if failing == nil && waiting == "" && unmatched == "" {
 		analysis, result = d.analysis(step, len(members))
 	}
@@ -144,7 +144,7 @@ func (d *decision) advance() {
 		d.wait(step, waiting)
 	case unmatched != "":
 		s.Phase, s.Message = v1alpha1.ScriptsProgressing, unmatched
-	case analysis == AnalysisFails:
+	case analysis == AnalysisFailed:
 		d.failAnalysis(result)
 	case analysis == AnalysisUnknown && (s.PausedAt == nil || s.Phase == v1alpha1.ScriptsHeld || d.pauseLeft(step, len(members)) <= 0):
 		d.wait(step, result)

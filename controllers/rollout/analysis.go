@@ -20,10 +20,10 @@ type AnalysisResult int
 const (
 	// AnalysisUnknown means that a check could not be made, or is being made. It is never taken for success.
 	AnalysisUnknown AnalysisResult = iota
-	// AnalysisHolds means that all checks hold.
-	AnalysisHolds
-	// AnalysisFails means that a check does not hold.
-	AnalysisFails
+	// AnalysisPassed means that all checks hold.
+	AnalysisPassed
+	// AnalysisFailed means that a check does not hold.
+	AnalysisFailed
 )
 
 // Analysis is what the checks of a step said when they were made last.
@@ -50,7 +50,7 @@ type AnalysisRequest struct {
 // analysis returns what the checks of a step say that goes well otherwise, and asks for them.
 func (d *decision) analysis(step, members int) (result AnalysisResult, why string) {
 	if step >= d.last() || members == 0 || len(d.Spec.Steps[step-1].Analysis) == 0 {
-		return AnalysisHolds, ""
+		return AnalysisPassed, ""
 	}
 	want := AnalysisRequest{ID: d.analysisID(step), Step: step}
 	if d.next.PausedAt != nil && d.pauseLeft(step, members) <= 0 {

@@ -21,20 +21,20 @@ func TestAnalysis(t *testing.T) {
 	}{
 		"it holds": {
 			reason: "The step goes on.", world: newWorld(4, checked(number(1, 0))),
-			run:  func(t *testing.T, w *world) { w.says = AnalysisHolds; edit("B")(t, w) },
+			run:  func(t *testing.T, w *world) { w.says = AnalysisPassed; edit("B")(t, w) },
 			want: []string{one, "Progressing A->B step 2 of 2, 4 parents", "Complete B"},
 		},
 		"it does not hold": {
 			reason: "The edit is taken back.", world: newWorld(4, checked(number(1, 0))),
-			run:  func(t *testing.T, w *world) { w.says = AnalysisFails; edit("B")(t, w) },
+			run:  func(t *testing.T, w *world) { w.says = AnalysisFailed; edit("B")(t, w) },
 			want: []string{one, failed},
 		},
 		"it does not hold during the pause": {
 			reason: "The rest of the pause is not waited for.", world: newWorld(4, checked(number(1, 60))),
 			run: func(t *testing.T, w *world) {
-				w.says = AnalysisHolds
+				w.says = AnalysisPassed
 				edit("B")(t, w)
-				w.says, w.now = AnalysisFails, w.now.Add(6*time.Second)
+				w.says, w.now = AnalysisFailed, w.now.Add(6*time.Second)
 				w.settle(t)
 			},
 			want: []string{one, paused, failed},
@@ -42,11 +42,11 @@ func TestAnalysis(t *testing.T) {
 		"it does not hold at the end of the pause": {
 			reason: "What was true before the end of the pause does not count.", world: newWorld(4, checked(number(1, 60))),
 			run: func(t *testing.T, w *world) {
-				w.says = AnalysisHolds
+				w.says = AnalysisPassed
 				edit("B")(t, w)
 				w.now = w.now.Add(58 * time.Second)
 				w.settle(t)
-				w.says, w.now = AnalysisFails, w.now.Add(3*time.Second)
+				w.says, w.now = AnalysisFailed, w.now.Add(3*time.Second)
 				w.settle(t)
 			},
 			want: []string{one, paused, failed},
@@ -66,7 +66,7 @@ func TestAnalysis(t *testing.T) {
 		"it can't be made during the pause": {
 			reason: "The step waits at the end of the pause, with a deadline from then on.", world: newWorld(4, checked(number(1, 60))),
 			run: func(t *testing.T, w *world) {
-				w.says = AnalysisHolds
+				w.says = AnalysisPassed
 				edit("B")(t, w)
 				w.says, w.now = AnalysisUnknown, w.now.Add(30*time.Second)
 				if w.settle(t); w.last.Waiting == "" || !w.last.Deadline.IsZero() {
@@ -76,7 +76,7 @@ func TestAnalysis(t *testing.T) {
 				if w.settle(t); w.by("B") != 1 || w.last.Deadline.IsZero() {
 					t.Errorf("%d parents have it after the pause: %+v", w.by("B"), w.last)
 				}
-				w.says, w.now = AnalysisHolds, w.now.Add(5*time.Second)
+				w.says, w.now = AnalysisPassed, w.now.Add(5*time.Second)
 				w.settle(t)
 			},
 			want: []string{one, paused, "Progressing A->B step 2 of 2, 4 parents", "Complete B"},
@@ -84,7 +84,7 @@ func TestAnalysis(t *testing.T) {
 		"parents that are not well": {
 			reason: "Nothing is asked before the step goes well otherwise.", world: newWorld(4, checked(number(1, 0))),
 			run: func(t *testing.T, w *world) {
-				w.says, w.parents[w.lowest()[0]].unready["B"] = AnalysisFails, true
+				w.says, w.parents[w.lowest()[0]].unready["B"] = AnalysisFailed, true
 				if edit("B")(t, w); w.last.Analyze.ID != "" {
 					t.Errorf("it asks for %+v", w.last.Analyze)
 				}
@@ -108,13 +108,13 @@ func TestAnalysis(t *testing.T) {
 		"other checks": {
 			reason: "What checks said that are not in the spec any more does not count.", world: newWorld(4, checked(number(1, 60))),
 			run: func(t *testing.T, w *world) {
-				w.says = AnalysisHolds
+				w.says = AnalysisPassed
 				edit("B")(t, w)
 				w.spec.Steps[0].Analysis[0].CEL, w.spec.Steps[0].PauseSeconds = "false", nil
 				for range 3 { // The answer is late.
 					w.decide()
 				}
-				w.says = AnalysisFails
+				w.says = AnalysisFailed
 				w.settle(t)
 			},
 			want: []string{one, paused, failed},
@@ -122,7 +122,7 @@ func TestAnalysis(t *testing.T) {
 		"a restart": {
 			reason: "The checks are made again.", world: newWorld(4, checked(number(1, 60))),
 			run: func(t *testing.T, w *world) {
-				w.says = AnalysisHolds
+				w.says = AnalysisPassed
 				edit("B")(t, w)
 				w.now = w.now.Add(61 * time.Second)
 				w.restart()
@@ -130,7 +130,7 @@ func TestAnalysis(t *testing.T) {
 				if w.settle(t); w.by("B") != 1 {
 					t.Errorf("%d parents have it", w.by("B"))
 				}
-				w.says, w.now = AnalysisFails, w.now.Add(5*time.Second)
+				w.says, w.now = AnalysisFailed, w.now.Add(5*time.Second)
 				w.settle(t)
 			},
 			want: []string{one, paused, failed},
@@ -138,13 +138,13 @@ func TestAnalysis(t *testing.T) {
 		"hold": {
 			reason: "It goes on if the analysis holds after all; numbers that change are no news.", world: newWorld(4, checked(number(1, 0))),
 			run: func(t *testing.T, w *world) {
-				w.spec.FailurePolicy, w.says = v1alpha1.HoldScripts, AnalysisFails
+				w.spec.FailurePolicy, w.says = v1alpha1.HoldScripts, AnalysisFailed
 				edit("B")(t, w)
 				w.now = w.now.Add(5 * time.Second)
 				w.analyze()
 				w.analysis.Message = "it is 4"
 				w.settle(t)
-				w.says, w.now = AnalysisHolds, w.now.Add(5*time.Second)
+				w.says, w.now = AnalysisPassed, w.now.Add(5*time.Second)
 				w.settle(t)
 			},
 			want: []string{one, "Held A->B step 1 of 2, 1 parents: steps[0].analysis[0]: it is 3", "Progressing A->B step 2 of 2, 4 parents", "Complete B"},

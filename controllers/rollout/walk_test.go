@@ -21,7 +21,7 @@ func TestWalk(t *testing.T) {
 	for seed := range uint64(2500) {
 		random := rand.New(rand.NewPCG(seed, 18))
 		w := newWorld(random.IntN(12), checked(number(1+random.IntN(3), int32(random.IntN(60)))), percent("50%"))
-		w.says = AnalysisHolds
+		w.says = AnalysisPassed
 		for range 50 {
 			disturb(random, w)
 			before, members := w.state, w.members()
@@ -155,7 +155,7 @@ func checkAnalyzed(t *testing.T, w *world, before State, members map[string]bool
 		now.UpdatedRevision == "" && now.StableRevision == before.UpdatedRevision
 	isAsked := w.request == before.Request(v1alpha1.PromoteRequest) || w.request == before.Request(v1alpha1.PromoteFullRequest) ||
 		before.Phase == v1alpha1.ScriptsHeld && w.approved == before.UpdatedRevision
-	holds := w.analysis.Result == AnalysisHolds && strings.HasPrefix(w.analysis.ID, before.Request("analyze"))
+	holds := w.analysis.Result == AnalysisPassed && strings.HasPrefix(w.analysis.ID, before.Request("analyze"))
 	if pause := w.spec.Steps[step-1].PauseSeconds; before.PausedAt != nil && pause != nil {
 		holds = holds && !w.analysis.At.Before(before.PausedAt.Add(time.Duration(*pause)*time.Second))
 	}

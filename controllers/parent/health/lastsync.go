@@ -103,7 +103,7 @@ func (l *LastSyncs) Note(key controller.Key, uid types.UID, s Sync) (changed boo
 	}
 	now := LastSync{Spec: s.Spec, Revision: s.Revision, Result: ResultSettled}
 	switch {
-	case s.Err != nil && failsForGood(s.Retry, s.Err):
+	case s.Err != nil && isTerminal(s.Retry, s.Err):
 		now.Result, now.Message = ResultFailed, engines.Truncate(printable.Line(s.Err.Error()), maxSyncMessage)
 	case s.Err != nil:
 		now.Result, now.Message = ResultMoving, failure.ShortLine(s.Err.Error())
@@ -154,9 +154,9 @@ func (l *LastSyncs) Forget(key controller.Key) {
 // maxSyncMessage is how much is kept of the message of a sync that failed.
 const maxSyncMessage = 512
 
-// failsForGood reports whether a failure is that of the scripts or of what they want, and nothing that passes by itself. A host that is
+// isTerminal reports whether a failure is that of the scripts or of what they want, and nothing that passes by itself. A host that is
 // busy and an API server that does not answer say nothing about scripts.
-func failsForGood(retry controller.Retry, err error) bool {
+func isTerminal(retry controller.Retry, err error) bool {
 	switch retry {
 	case controller.Conflict, controller.Waiting, controller.Unavailable:
 		return false

@@ -59,7 +59,7 @@ func TestFailsForGood(t *testing.T) {
 		"too slow":      {"The script itself takes too long.", controller.TimedOut, &engines.Error{Kind: engines.Timeout}, true},
 		"being deleted": {"An object is to go first.", controller.Waiting, controller.ErrLater, false},
 	} {
-		if got := failsForGood(c.retry, c.err); got != c.want {
+		if got := isTerminal(c.retry, c.err); got != c.want {
 			t.Errorf("%s: %t: %s", name, got, c.reason)
 		}
 	}

@@ -61,10 +61,10 @@ type outcome struct {
 	message string
 }
 
-func holds() outcome { return outcome{result: rollout.AnalysisHolds} }
+func passed() outcome { return outcome{result: rollout.AnalysisPassed} }
 
-func fails(format string, args ...any) outcome {
-	return outcome{rollout.AnalysisFails, fmt.Sprintf(format, args...)}
+func failed(format string, args ...any) outcome {
+	return outcome{rollout.AnalysisFailed, fmt.Sprintf(format, args...)}
 }
 
 func unknown(format string, args ...any) outcome {
@@ -80,14 +80,14 @@ func pending(format string, args ...any) outcome {
 func (a *Analyst) Analyze(ctx context.Context, s Step) rollout.Analysis {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	all := rollout.Analysis{ID: s.ID, At: a.Clock.Now(), Result: rollout.AnalysisHolds}
+	all := rollout.Analysis{ID: s.ID, At: a.Clock.Now(), Result: rollout.AnalysisPassed}
 	for n := range s.Checks {
 		o := a.check(ctx, s, n)
-		if o.result == rollout.AnalysisHolds || o.result == rollout.AnalysisUnknown && all.Result == rollout.AnalysisUnknown {
+		if o.result == rollout.AnalysisPassed || o.result == rollout.AnalysisUnknown && all.Result == rollout.AnalysisUnknown {
 			continue
 		}
 		all.Result, all.Check, all.Message = o.result, place(s.Step, n), engines.Truncate(printable.Line(o.message), maxMessage)
-		if o.result == rollout.AnalysisFails {
+		if o.result == rollout.AnalysisFailed {
 			break
 		}
 	}

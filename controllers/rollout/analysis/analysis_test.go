@@ -54,14 +54,14 @@ func TestCEL(t *testing.T) {
 		want    rollout.AnalysisResult
 		message string
 	}{
-		"all children are there": {cel: kept, parents: []Parent{parent("x", 3, 3, nil), parent("y", 4, 3, nil)}, want: rollout.AnalysisHolds},
+		"all children are there": {cel: kept, parents: []Parent{parent("x", 3, 3, nil), parent("y", 4, 3, nil)}, want: rollout.AnalysisPassed},
 		"one is gone": {
-			cel: kept, parents: []Parent{parent("x", 3, 3, nil), parent("y", 1, 3, nil)}, want: rollout.AnalysisFails,
+			cel: kept, parents: []Parent{parent("x", 3, 3, nil), parent("y", 1, 3, nil)}, want: rollout.AnalysisFailed,
 			message: "Thing a/y: size(children) >= before.children is false: size(children) is 1, before.children is 3",
 		},
-		"ready": {cel: ready, parents: []Parent{parent("x", 0, 0, status(3, 3))}, want: rollout.AnalysisHolds},
+		"ready": {cel: ready, parents: []Parent{parent("x", 0, 0, status(3, 3))}, want: rollout.AnalysisPassed},
 		"not ready, and all children": {
-			cel: kept + " && " + ready, parents: []Parent{parent("x", 3, 3, status(3, 2))}, want: rollout.AnalysisFails,
+			cel: kept + " && " + ready, parents: []Parent{parent("x", 3, 3, status(3, 2))}, want: rollout.AnalysisFailed,
 			message: "is false: parent.status.ready is 2, parent.spec.replicas is 3",
 		},
 		"no status yet": {
@@ -69,13 +69,13 @@ func TestCEL(t *testing.T) {
 			message: "can't be told: Thing a/x: " + ready + ": no such key: status",
 		},
 		"one fails after one that can't be told": {
-			cel: ready, parents: []Parent{parent("x", 0, 0, map[string]any{}), parent("y", 0, 0, status(2, 1))}, want: rollout.AnalysisFails,
+			cel: ready, parents: []Parent{parent("x", 0, 0, map[string]any{}), parent("y", 0, 0, status(2, 1))}, want: rollout.AnalysisFailed,
 		},
 		"before is not known":  {cel: kept, parents: []Parent{parent("x", 3, -1, nil)}, want: rollout.AnalysisUnknown, message: "at most 500 parents"},
-		"before is not needed": {cel: "size(children) > 2 || " + kept, parents: []Parent{parent("x", 3, -1, nil)}, want: rollout.AnalysisHolds},
+		"before is not needed": {cel: "size(children) > 2 || " + kept, parents: []Parent{parent("x", 3, -1, nil)}, want: rollout.AnalysisPassed},
 		"a text is not told": {
 			cel:     "parent.token == 'none'",
-			parents: []Parent{parent("x", 0, 0, map[string]any{"token": "s3cret"})}, want: rollout.AnalysisFails, message: "Thing a/x: parent.token == 'none' is false",
+			parents: []Parent{parent("x", 0, 0, map[string]any{"token": "s3cret"})}, want: rollout.AnalysisFailed, message: "Thing a/x: parent.token == 'none' is false",
 		},
 		"a text that is no number": {
 			cel: "int(parent.token) > 0", parents: []Parent{parent("x", 0, 0, map[string]any{"token": "s3cret"})}, want: rollout.AnalysisUnknown,
@@ -83,17 +83,17 @@ func TestCEL(t *testing.T) {
 		},
 		"a long expression": {
 			cel:     "size(children) > 3 || " + strings.Repeat("size(children) > 2 || ", 50) + kept,
-			parents: []Parent{parent("x", 1, 3, nil)}, want: rollout.AnalysisFails, message: "... is false: size(children) is 1",
+			parents: []Parent{parent("x", 1, 3, nil)}, want: rollout.AnalysisFailed, message: "... is false: size(children) is 1",
 		},
 		"division": {
 			cel: "6 / size(children) > 1", parents: []Parent{parent("x", 0, 0, nil)}, want: rollout.AnalysisUnknown, message: "division by zero",
 		},
-		"children by their content": {cel: "children.exists(c, c.data.n == 2)", parents: []Parent{parent("x", 3, 0, nil)}, want: rollout.AnalysisHolds},
+		"children by their content": {cel: "children.exists(c, c.data.n == 2)", parents: []Parent{parent("x", 3, 0, nil)}, want: rollout.AnalysisPassed},
 		"too much": {
 			cel:     "children.all(a, children.all(b, children.all(c, children.all(d, true))))",
 			parents: []Parent{parent("x", 200, 0, nil)}, want: rollout.AnalysisUnknown, message: "cost limit",
 		},
-		"no parents": {cel: kept, want: rollout.AnalysisHolds},
+		"no parents": {cel: kept, want: rollout.AnalysisPassed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := newAnalyst().Analyze(t.Context(), Step{
@@ -102,7 +102,7 @@ func TestCEL(t *testing.T) {
 			if got.ID != "id" || !got.At.Equal(now) || got.Result != c.want || !strings.Contains(got.Message, c.message) || strings.Contains(got.Message, "s3cret") {
 				t.Errorf("got %+v, want %v %q", got, c.want, c.message)
 			}
-			if c.want != rollout.AnalysisHolds && got.Check != "spec.scriptRollout.steps[1].analysis[0]" {
+			if c.want != rollout.AnalysisPassed && got.Check != "spec.scriptRollout.steps[1].analysis[0]" {
 				t.Errorf("the check is %q", got.Check)
 			}
 		})
@@ -171,13 +171,13 @@ func TestPrometheus(t *testing.T) {
 		want      rollout.AnalysisResult
 		message   string
 	}{
-		"few errors":     {answer: samples("0.005"), want: rollout.AnalysisHolds},
-		"a scalar":       {answer: scalar, want: rollout.AnalysisHolds},
-		"many errors":    {answer: samples("0.25"), want: rollout.AnalysisFails, message: "result[0] < 0.01 is false: result[0] is 0.25; the answer is [0.25]"},
-		"of each sample": {answer: samples("0.001", "0.5", "1", "2"), condition: "result.all(v, v < 0.01)", want: rollout.AnalysisFails, message: "[0.001 0.5 1] and 1 values more"},
+		"few errors":     {answer: samples("0.005"), want: rollout.AnalysisPassed},
+		"a scalar":       {answer: scalar, want: rollout.AnalysisPassed},
+		"many errors":    {answer: samples("0.25"), want: rollout.AnalysisFailed, message: "result[0] < 0.01 is false: result[0] is 0.25; the answer is [0.25]"},
+		"of each sample": {answer: samples("0.001", "0.5", "1", "2"), condition: "result.all(v, v < 0.01)", want: rollout.AnalysisFailed, message: "[0.001 0.5 1] and 1 values more"},
 		"no samples":     {answer: samples(), want: rollout.AnalysisUnknown, message: "no samples"},
 		"NaN":            {answer: samples("0.001", "NaN"), want: rollout.AnalysisUnknown, message: "NaN"},
-		"infinite":       {answer: samples("+Inf"), want: rollout.AnalysisFails},
+		"infinite":       {answer: samples("+Inf"), want: rollout.AnalysisFailed},
 		"a matrix":       {answer: matrix, want: rollout.AnalysisUnknown, message: "gives a matrix: it must give a scalar or an instant vector"},
 		"one that is not there": {
 			answer: samples("0.001"), condition: "result[1] < 1.0", want: rollout.AnalysisUnknown, message: "result[1] < 1.0: index out of bounds: 1",
@@ -267,7 +267,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("the Job is %v", job.Object)
 	}
 	for kind, want := range map[string]rollout.AnalysisResult{
-		"Complete": rollout.AnalysisHolds, "Failed": rollout.AnalysisFails, "SuccessCriteriaMet": rollout.AnalysisUnknown,
+		"Complete": rollout.AnalysisPassed, "Failed": rollout.AnalysisFailed, "SuccessCriteriaMet": rollout.AnalysisUnknown,
 	} {
 		job.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Suspended", "status": "False"},
 			map[string]any{"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "message": "no"}}}
@@ -275,7 +275,7 @@ func TestJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := a.Analyze(t.Context(), step)
-		if got.Result != want || want == rollout.AnalysisFails && !strings.HasSuffix(got.Message, "has failed: BackoffLimitExceeded: no") {
+		if got.Result != want || want == rollout.AnalysisFailed && !strings.HasSuffix(got.Message, "has failed: BackoffLimitExceeded: no") {
 			t.Errorf("%s: got %+v", kind, got)
 		}
 	}
@@ -342,7 +342,7 @@ func TestJobName(t *testing.T) {
 // TestOrder: what does not hold comes before what can't be told.
 func TestOrder(t *testing.T) {
 	checks := []v1alpha1.ScriptAnalysis{{CEL: "parent.x == 1"}, {CEL: "1 > 0"}, {CEL: "1 > 2"}}
-	for n, want := range []rollout.AnalysisResult{rollout.AnalysisHolds, rollout.AnalysisUnknown, rollout.AnalysisUnknown, rollout.AnalysisFails} {
+	for n, want := range []rollout.AnalysisResult{rollout.AnalysisPassed, rollout.AnalysisUnknown, rollout.AnalysisUnknown, rollout.AnalysisFailed} {
 		got := newAnalyst().Analyze(t.Context(), Step{
 			AnalysisRequest: rollout.AnalysisRequest{Step: 1}, Checks: checks[:n], Parents: []Parent{parent("x", 0, 0, map[string]any{})},
 		})
@@ -359,7 +359,7 @@ func BenchmarkParents(b *testing.B) {
 		parents = append(parents, parent("x", 10, 10, status(3, 3)))
 	}
 	for b.Loop() {
-		if o := checkParents(b.Context(), kept+" && "+ready, parents); o.result != rollout.AnalysisHolds {
+		if o := checkParents(b.Context(), kept+" && "+ready, parents); o.result != rollout.AnalysisPassed {
 			b.Fatal(o)
 		}
 	}

@@ -164,7 +164,7 @@ func checkParents(ctx context.Context, text string, parents []Parent) outcome {
 	if err != nil {
 		return unknown("%v", err)
 	}
-	result := holds()
+	result := passed()
 	for _, p := range parents {
 		is, why, err := e.evaluate(ctx, p.variables())
 		switch {
@@ -176,7 +176,7 @@ func checkParents(ctx context.Context, text string, parents []Parent) outcome {
 		case err != nil:
 			result = unknown("%s: %s: %v", p.Name, e, err)
 		case !is:
-			return fails("%s: %s", p.Name, why)
+			return failed("%s: %s", p.Name, why)
 		}
 	}
 	return result

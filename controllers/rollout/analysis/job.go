@@ -42,9 +42,9 @@ func (a *Analyst) runJob(ctx context.Context, s Step, n int) outcome {
 		switch {
 		case c["status"] != "True":
 		case c["type"] == "Complete":
-			return holds()
+			return passed()
 		case c["type"] == "Failed":
-			return fails("Job %s/%s has failed: %v: %v", of.Namespace, name, c["reason"], c["message"])
+			return failed("Job %s/%s has failed: %v: %v", of.Namespace, name, c["reason"], c["message"])
 		}
 	}
 	return pending("Job %s/%s has not ended yet", of.Namespace, name)

@@ -35,9 +35,9 @@ func (a *Analyst) query(ctx context.Context, p *v1alpha1.PrometheusAnalysis) out
 	case err != nil:
 		return unknown("%s: %v", condition, err)
 	case !is:
-		return fails("%s; the answer is %s", why, shown(values))
+		return failed("%s; the answer is %s", why, shown(values))
 	}
-	return holds()
+	return passed()
 }
 
 func shown(values []float64) string {

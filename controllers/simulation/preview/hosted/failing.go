@@ -8,8 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
-// Fails reports whether a parent fails with the scripts. It returns false if that can't be told.
-func (p *Previewer) Fails(ctx context.Context, subject definition.PreviewSubject) bool {
+// HasFailingParent reports whether a parent fails with the scripts. It returns false if that can't be told.
+func (p *Previewer) HasFailingParent(ctx context.Context, subject definition.PreviewSubject) bool {
 	release, err := p.slots.Acquire(ctx, subject.TrustDomain)
 	if err != nil {
 		return false
