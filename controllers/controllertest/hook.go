@@ -84,13 +84,13 @@ func (r *runner) hookRequest(plan *plan.Plan) map[string]any {
 	}
 	request[about] = r.hookParent(plan, jsonvalue.ObjectIn(r.testCase.Request, about))
 	if r.testCase.Hook != string(v1alpha1.CustomizeHook) {
-		r.addSurroundings(plan, request)
+		r.addRelated(plan, request)
 	}
 	return mergePatch(request, jsonvalue.Clone(r.testCase.Request))
 }
 
-// addSurroundings adds what all requests have but those of the customize hook.
-func (r *runner) addSurroundings(plan *plan.Plan, request map[string]any) {
+// addRelated adds what all requests have but those of the customize hook.
+func (r *runner) addRelated(plan *plan.Plan, request map[string]any) {
 	children := "children"
 	switch r.base.Definition.GetKind() {
 	case v1alpha1.DecoratorControllerKind:

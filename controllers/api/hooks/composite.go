@@ -10,7 +10,7 @@ type CompositeRequest struct {
 	// definition, even if it is empty. A child that is being deleted is included until
 	// it is gone.
 	Children ObjectGroups `json:"children" typescript:"ObjectGroups<Children>" parameter:"Children extends object = ObjectKinds"`
-	Surroundings
+	RelatedRequestBase
 	// Finalizing is true for the finalize hook.
 	Finalizing bool `json:"finalizing"`
 }
@@ -26,5 +26,5 @@ type CompositeResponse struct {
 	// Waiting stands in place of children: the children stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"children"`
-	Conclusion
+	ParentResponseBase
 }

@@ -7,7 +7,7 @@ package hooks
 type CustomizeRequest struct {
 	// Parent is the parent, or the object that is decorated.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
-	Origin
+	RequestBase
 }
 
 // CustomizeResponse is the response of the customize hook.

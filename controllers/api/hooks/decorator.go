@@ -10,7 +10,7 @@ type DecoratorRequest struct {
 	// resource of the definition, even if it is empty. An attachment that is being
 	// deleted is included until it is gone.
 	Attachments ObjectGroups `json:"attachments" typescript:"ObjectGroups<Attachments>" parameter:"Attachments extends object = ObjectKinds"`
-	Surroundings
+	RelatedRequestBase
 	// Finalizing is true for the finalize hook.
 	Finalizing bool `json:"finalizing"`
 }
@@ -31,5 +31,5 @@ type DecoratorResponse struct {
 	// Waiting stands in place of attachments: the attachments stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"attachments"`
-	Conclusion
+	ParentResponseBase
 }

@@ -22,21 +22,21 @@ type ObjectKinds map[string]KubernetesObject
 //typescript:type ObjectGroups<Kinds extends object = ObjectKinds> = { [Group in keyof Kinds]: { [key: string]: Kinds[Group] } }
 type ObjectGroups map[string]map[string]KubernetesObject
 
-// Origin has the fields of all requests.
-type Origin struct {
+// RequestBase has the fields of all requests.
+type RequestBase struct {
 	// Controller is the definition, with an empty status.
 	Controller KubernetesObject `json:"controller"`
 	// Parameters are the hook's script.parameters. Only scripts get them.
 	Parameters any `json:"parameters,omitempty" typescript:"Parameters" parameter:"Parameters = any"`
 }
 
-// Surroundings has the fields of all requests but that of the customize hook.
-type Surroundings struct {
+// RelatedRequestBase has the fields of all requests but that of the customize hook.
+type RelatedRequestBase struct {
 	// Related are the objects that the customize hook selects, in a group for each kind
 	// of its rules, even if it is empty. With version v1 of the hook they are in the
 	// parent's namespace, if it has one.
 	Related ObjectGroups `json:"related" typescript:"ObjectGroups<Related>" parameter:"Related extends object = ObjectKinds"`
-	Origin
+	RequestBase
 }
 
 // Waiting is why a hook can't say yet what objects there should be.
@@ -57,8 +57,8 @@ type Event struct {
 	Message string `json:"message"`
 }
 
-// Resync has the fields of all responses but that of the customize hook.
-type Resync struct {
+// ResponseBase has the fields of all responses but that of the customize hook.
+type ResponseBase struct {
 	// Events are emitted once the response is applied, unless the response before had them
 	// too. The first 20 count. Webhooks have them with version v2.
 	Events []Event `json:"events,omitempty" typescript:"Event[] | null"`
@@ -67,9 +67,9 @@ type Resync struct {
 	ResyncAfterSeconds *float64 `json:"resyncAfterSeconds,omitempty"`
 }
 
-// Conclusion has the fields of responses about a whole parent.
-type Conclusion struct {
-	Resync
+// ParentResponseBase has the fields of responses about a whole parent.
+type ParentResponseBase struct {
+	ResponseBase
 	// Finalized removes the finalizer from the parent. It is for the finalize hook.
 	Finalized *bool `json:"finalized,omitempty"`
 }

@@ -9,7 +9,7 @@ type MapRequest struct {
 	// Input is the input.
 	Input KubernetesObject `json:"input" typescript:"Input" parameter:"Input extends KubernetesObject = KubernetesObject"`
 	InputOutputs
-	Surroundings
+	RelatedRequestBase
 }
 
 // TombstoneRequest is the request of the tombstone hook of a MapController, one for each
@@ -20,7 +20,7 @@ type TombstoneRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
 	InputOutputs
-	Surroundings
+	RelatedRequestBase
 }
 
 // InputOutputs are the key of an input and its outputs.
@@ -41,7 +41,7 @@ type MapResponse struct {
 	// Waiting stands in place of outputs: those of the input stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`
-	Resync
+	ResponseBase
 }
 
 // TombstoneResponse is the response of the tombstone hook.
@@ -51,7 +51,7 @@ type TombstoneResponse struct {
 	// Waiting stands in place of outputs: those of the request stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`
-	Resync
+	ResponseBase
 }
 
 // MapFinalizeRequest is the request of the finalize hook of a MapController, one for all
@@ -64,7 +64,7 @@ type MapFinalizeRequest struct {
 	// Outputs are the parent's outputs, in a group for each output resource of the
 	// definition, even if it is empty. Keys are namespace/name.
 	Outputs ObjectGroups `json:"outputs" typescript:"ObjectGroups<Outputs>" parameter:"Outputs extends object = ObjectKinds"`
-	Surroundings
+	RelatedRequestBase
 	// Finalizing is true.
 	Finalizing bool `json:"finalizing" typescript:"true"`
 }
@@ -79,5 +79,5 @@ type MapFinalizeResponse struct {
 	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`
 	// Status is merged into the parent's status, to which the host adds its counters.
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
-	Conclusion
+	ParentResponseBase
 }
