@@ -88,7 +88,7 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
 		return fmt.Sprintf("exists and belongs to %s%s",
-			p.describeOwner(owner), describeMakers(p.env.Registry.Creating(owner, live), p.config.Definition)), false
+			p.describeOwner(owner), describeCreators(p.env.Registry.DefinitionsCreating(owner, live), p.config.Definition)), false
 	}
 }
 
@@ -107,16 +107,16 @@ func isOfCluster(object *unstructured.Unstructured) bool {
 // maxSilentDeletion is how long an object that is being deleted may stand in the way of a creation before that is reported.
 const maxSilentDeletion = time.Minute
 
-// describeMakers returns which definitions of this process have made an object for another owner, and what to do, as the end of a sentence.
-func describeMakers(makers []string, own string) string {
-	if slices.Equal(makers, []string{own}) {
+// describeCreators returns which definitions of this process have made an object for another owner, and what to do, as the end of a sentence.
+func describeCreators(creators []string, own string) string {
+	if slices.Equal(creators, []string{own}) {
 		return ", for which the same definition makes it: let the hook give the child of each parent a name of its own"
 	}
 	remedy := ": let the hook choose another name, or delete the object"
-	if len(makers) == 0 {
+	if len(creators) == 0 {
 		return remedy
 	}
-	return fmt.Sprintf(", for which %s makes it, while %s wants it for this one%s", strings.Join(makers, " and "), own, remedy)
+	return fmt.Sprintf(", for which %s makes it, while %s wants it for this one%s", strings.Join(creators, " and "), own, remedy)
 }
 
 // isPredecessor reports whether owner has the parent's kind, in any version, and name, and so is

@@ -89,14 +89,14 @@ func (p *pass) detectHotLoop(change apply.Change) {
 		return
 	}
 	if loop := p.detectFight(change); loop != nil {
-		p.reportLoop(loop, loop.Child.String(), func() string { return p.claimantsOf(change.Object) })
+		p.reportLoop(loop, loop.Child.String(), func() string { return p.claimingDefinitions(change.Object) })
 	}
 }
 
 // reportLoop reports a hot loop, by an event and in the definition's status.
-func (p *pass) reportLoop(loop *loops.Loop, object string, claimants func() string) {
+func (p *pass) reportLoop(loop *loops.Loop, object string, claimedBy func() string) {
 	p.env.Metrics.CountHotLoop(p.config.Definition)
-	what, cause := p.describeLoop(loop, object, claimants)
+	what, cause := p.describeLoop(loop, object, claimedBy)
 	message := fmt.Sprintf("%s for %s: %s", what, loop.Backoff, cause)
 	verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
 	p.warnOnce(variant.ReasonHotLoop, message)
@@ -190,7 +190,7 @@ func partOf(parent *unstructured.Unstructured, part string) *unstructured.Unstru
 }
 
 // describeLoop returns what is not written and why, and how that came to be known, with the remedy. The former is the same each time.
-func (p *pass) describeLoop(loop *loops.Loop, object string, claimants func() string) (what, cause string) {
+func (p *pass) describeLoop(loop *loops.Loop, object string, claimedBy func() string) (what, cause string) {
 	times := fmt.Sprintf("%d times within %s", loops.FightThreshold, loops.FightWindow)
 	rival := cmp.Or(p.loop.others[loop.Child], unknownWriter)
 	field := "its field " + fielddiff.PublicPath(loop.Child.Kind, loop.Path)
@@ -213,7 +213,7 @@ func (p *pass) describeLoop(loop *loops.Loop, object string, claimants func() st
 			"%s one sync deleted what the one before had created, though nothing but children had changed, such as %s: "+
 				"let names depend on what the hook is given, not on the time or on chance", times, names)
 	case loop.Created:
-		return what, fmt.Sprintf("it was created %s, and each time %s deleted it: %s", times, claimants(), otherWriters)
+		return what, fmt.Sprintf("it was created %s, and each time %s deleted it: %s", times, claimedBy(), otherWriters)
 	default:
 		return what, fmt.Sprintf("it was deleted %s, and each time %s created it again: %s", times, rival, otherWriters)
 	}
@@ -240,10 +240,10 @@ const otherWriters = separateKinds + "; of others the API server's audit log tel
 // unknownWriter names an unknown other writer.
 const unknownWriter = "somebody else"
 
-// claimantsOf returns the names of the other definitions of this process that claim a child of
+// claimingDefinitions returns the names of the other definitions of this process that claim a child of
 // the parent, or unknownWriter.
-func (p *pass) claimantsOf(child *unstructured.Unstructured) string {
-	names := p.env.Registry.Claiming(p.config.Definition, p.observed.Parent, child)
+func (p *pass) claimingDefinitions(child *unstructured.Unstructured) string {
+	names := p.env.Registry.DefinitionsClaiming(p.config.Definition, p.observed.Parent, child)
 	if len(names) == 0 {
 		return unknownWriter
 	}
@@ -254,25 +254,25 @@ func (p *pass) claimantsOf(child *unstructured.Unstructured) string {
 // deleted again and again, otherwise the newest entry of managedFields that is not of this
 // program. It sends a request, as managedFields are not cached.
 func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
-	claimant := p.claimantsOf(change.Observed)
-	if change.Action == apply.ActionDelete && claimant != unknownWriter {
-		return claimant
+	claiming := p.claimingDefinitions(change.Observed)
+	if change.Action == apply.ActionDelete && claiming != unknownWriter {
+		return claiming
 	}
 	live, err := p.get(ctx, change.Resource, change.Key.Namespace, change.Key.Name)
 	if err != nil {
-		return claimant
+		return claiming
 	}
 	manager := newestManager(live, p.config.Managers.Own)
 	if manager == "" && change.Action == apply.ActionDelete && len(live.GetManagedFields()) > 0 {
 		return fmt.Sprintf("another host that writes as %q", ownManager)
 	}
-	return cmp.Or(manager, claimant)
+	return cmp.Or(manager, claiming)
 }
 
 // otherWriterOf returns the name of the other writer of a part of the parent: the field manager that wrote it last or, if that is this
 // program, the other definitions that write it. It sends a request, as managedFields are not cached.
 func (p *pass) otherWriterOf(ctx context.Context, part string) string {
-	others := strings.Join(p.env.Registry.Writing(p.config.Definition, p.observed.Parent, part), " or ")
+	others := strings.Join(p.env.Registry.DefinitionsWriting(p.config.Definition, p.observed.Parent, part), " or ")
 	live, err := p.get(ctx, p.source.GroupVersionResource, p.parent.GetNamespace(), p.parent.GetName())
 	if err != nil {
 		return cmp.Or(others, unknownWriter)

@@ -69,7 +69,7 @@ func (p *pass) reportShared(change apply.Change) {
 	if p.isRevision(change) {
 		return
 	}
-	for _, other := range p.env.Registry.Claiming(p.config.Definition, p.observed.Parent, change.Object) {
+	for _, other := range p.env.Registry.DefinitionsClaiming(p.config.Definition, p.observed.Parent, change.Object) {
 		if p.sharedChildren.Note(other, notices.SharedChild{Parent: p.observed.Parent, Child: change.Object}) {
 			p.config.Changed()
 		}
@@ -87,7 +87,7 @@ func describeShared(own, other, parent string, child apply.Key) string {
 // SharedChildren returns a message for each other definition of the process that claims children of this one, sorted.
 func (r *Reconciler) SharedChildren() (messages []string) {
 	shared := r.sharedChildren.Retain(func(other string, s notices.SharedChild) bool {
-		return slices.Contains(r.env.Registry.Claiming(r.config.Definition, s.Parent, s.Child), other)
+		return slices.Contains(r.env.Registry.DefinitionsClaiming(r.config.Definition, s.Parent, s.Child), other)
 	})
 	for _, other := range slices.Sorted(maps.Keys(shared)) {
 		s := shared[other]

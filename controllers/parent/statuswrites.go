@@ -89,7 +89,7 @@ func (p *pass) hasStatus(desired variant.Desired) bool {
 // leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
 func (p *pass) leaveSharedStatus(desired *variant.Desired) {
 	if desired.StatusOrigin == variant.StatusImplied &&
-		len(p.env.Registry.Writing(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
+		len(p.env.Registry.DefinitionsWriting(p.config.Definition, p.observed.Parent, loops.ParentStatus)) > 0 {
 		desired.Status = nil
 	}
 }

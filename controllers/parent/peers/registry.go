@@ -80,13 +80,13 @@ func (g *Registry) namesOf(kind schema.GroupKind, selects func(*Definition) bool
 	return names
 }
 
-// Claiming returns the names of the definitions, other than own, that claim a child of parent.
-func (g *Registry) Claiming(own string, parent, child *unstructured.Unstructured) []string {
+// DefinitionsClaiming returns the names of the definitions, other than own, that claim a child of parent.
+func (g *Registry) DefinitionsClaiming(own string, parent, child *unstructured.Unstructured) []string {
 	return g.namesOf(parent.GroupVersionKind().GroupKind(), func(d *Definition) bool { return d.Name != own && d.claims(parent, child) })
 }
 
-// Writing returns the names of the definitions, other than own, that have parent for a parent and may write that part of it.
-func (g *Registry) Writing(own string, parent *unstructured.Unstructured, part string) []string {
+// DefinitionsWriting returns the names of the definitions, other than own, that have parent for a parent and may write that part of it.
+func (g *Registry) DefinitionsWriting(own string, parent *unstructured.Unstructured, part string) []string {
 	kind := parent.GroupVersionKind().GroupKind()
 	return g.namesOf(kind, func(d *Definition) bool {
 		source := d.Sources.ParentsOf(kind)
@@ -94,8 +94,8 @@ func (g *Registry) Writing(own string, parent *unstructured.Unstructured, part s
 	})
 }
 
-// Creating returns the names of the definitions that have owner for a parent and claim its child.
-func (g *Registry) Creating(owner *metav1.OwnerReference, child *unstructured.Unstructured) []string {
+// DefinitionsCreating returns the names of the definitions that have owner for a parent and claim its child.
+func (g *Registry) DefinitionsCreating(owner *metav1.OwnerReference, child *unstructured.Unstructured) []string {
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
 	return g.namesOf(kind, func(d *Definition) bool {
 		source, namespace := d.Sources.ParentsOf(kind), ""

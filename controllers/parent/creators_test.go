@@ -5,9 +5,9 @@ import "testing"
 func TestDescribeMakers(t *testing.T) {
 	const own, other = "CompositeController own", "CompositeController other"
 	for _, c := range []struct {
-		reason string
-		makers []string
-		want   string
+		reason   string
+		creators []string
+		want     string
 	}{
 		{"nobody in this process", nil, ": let the hook choose another name, or delete the object"},
 		{"another definition: both are named", []string{other},
@@ -16,7 +16,7 @@ func TestDescribeMakers(t *testing.T) {
 		{"the same one, which would make it again for the other parent if it were deleted", []string{own},
 			", for which the same definition makes it: let the hook give the child of each parent a name of its own"},
 	} {
-		if got := describeMakers(c.makers, own); got != c.want {
+		if got := describeCreators(c.creators, own); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
 		}
 	}
