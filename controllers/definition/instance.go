@@ -64,7 +64,7 @@ func (i *instance) inputs() inputs {
 func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
-func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Former) (*instance, error) {
+func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecessor) (*instance, error) {
 	key := p.Key()
 	r.config.Environment.Metrics.Begin(key.String())
 	r.config.ScriptMetrics.Begin(key.String())
@@ -76,7 +76,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Former) (
 	}
 	inUse := revisionsInUse{s, &self}
 	h, err := r.hooks.Open(p, hooks.Options{
-		Former: before, Preview: r.previewFor(s, &self, before), EditID: s.editIDs(guard),
+		Predecessor: before, Preview: r.previewFor(s, &self, before), EditID: s.editIDs(guard),
 		Retained: inUse.ids, RetainedKnown: inUse.known, Changed: changed,
 	})
 	if err != nil {

@@ -61,7 +61,7 @@ const previewSync = 5 * time.Second
 
 // previewFor returns the preview of the scripts of an instance that does not exist yet: self is set to it. It is nil if this host previews
 // nothing. before is what a previous process has left.
-func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance], before hooks.Former) scripts.PreviewFunc {
+func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance], before hooks.Predecessor) scripts.PreviewFunc {
 	if r.config.Previewer == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (r *Reconciler) previewOf(
 
 // previewAlone previews a revision of the scripts of own while nothing serves: what has served before can't be had, or there was nothing.
 func (r *Reconciler) previewAlone(
-	ctx context.Context, own *instance, before hooks.Former, revision *scripts.Revision, limits *v1alpha1.ScriptPreview,
+	ctx context.Context, own *instance, before hooks.Predecessor, revision *scripts.Revision, limits *v1alpha1.ScriptPreview,
 ) scripts.Preview {
 	for !own.waitForSync(ctx) {
 		err := own.readError()

@@ -140,7 +140,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *plan.Plan) *plan.Refusal {
 	}
 	s.dropNext()
 	stored := v1alpha1.StoredStatus(s.object)
-	before := hooks.Former{Resumed: stored.Parents != nil && stored.ObservedGeneration == p.Generation}
+	before := hooks.Predecessor{Resumed: stored.Parents != nil && stored.ObservedGeneration == p.Generation}
 	if s.running == nil { // Otherwise the earlier spec keeps running.
 		before.Served, before.Held = rollout.ServedRevision(stored), rollout.HeldRevision(stored)
 		if state := stored.ScriptRollout; state != nil && state.UpdatedRevision != "" && state.UpdatedEdit == nil {

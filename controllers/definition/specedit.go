@@ -139,11 +139,11 @@ func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstruc
 	if err == nil && now == s.stableHash(&state) {
 		return false, nil
 	}
-	former, err := plan.WithSpec(object, state.StableSpec)
+	previous, err := plan.WithSpec(object, state.StableSpec)
 	if err != nil {
 		return true, &plan.Refusal{Reason: plan.ReasonInvalid, Err: err}
 	}
-	plan, refusal := r.planner.Plan(former)
+	plan, refusal := r.planner.Plan(previous)
 	switch {
 	case refusal != nil && s.rollout == nil: // All parents are to get the present spec at once.
 		return false, nil
@@ -257,19 +257,19 @@ func (i *instance) joins(running *instance) bool {
 
 // promote makes the updated instance the one that runs, without a pause of its parents.
 func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState) {
-	former, now := s.running, s.updated
-	if !now.joins(former) {
+	previous, now := s.running, s.updated
+	if !now.joins(previous) {
 		return
 	}
 	s.setRemovedWarnings(now)
-	now.queue, former.queue = former.queue, now.queue
-	now.sides, former.sides = former.sides, now.sides
+	now.queue, previous.queue = previous.queue, now.queue
+	now.sides, previous.sides = previous.sides, now.sides
 	now.startedAt = r.config.Environment.Clock.Now()
-	former.reconciler.Replaced()
+	previous.reconciler.Replaced()
 	s.running, s.updated = now, nil
 	s.serving.Store(now)
 	r.divide(s, split{stable: now})
-	s.retiring = append(s.retiring, newRetiring(former, now)...)
+	s.retiring = append(s.retiring, newRetiring(previous, now)...)
 	r.config.ScriptMetrics.Serves(plan.KeyOf(object.GetKind(), object).String(), now.hooks.Revision())
 	r.config.Environment.Log.Info("an edit of the definition serves all parents",
 		"definition", nameOf(object), "generation", now.plan.Generation)

@@ -162,10 +162,10 @@ func (p *pass) reportFinalized(finalized bool) {
 
 // Release removes the finalizer from all parents of the kinds that the definition no longer has.
 // No pass may be running.
-func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
+func (r *Reconciler) Release(ctx context.Context, isPrevious func(schema.GroupKind) bool) error {
 	config := r.config
 	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool {
-		return !former(rule.Kind.GroupKind())
+		return !isPrevious(rule.Kind.GroupKind())
 	})
 	return Release(ctx, config, r.env)
 }

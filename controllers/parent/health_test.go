@@ -20,17 +20,17 @@ func TestParentsOfFormerSpec(t *testing.T) {
 	reconciler := func() *Reconciler {
 		return &Reconciler{&shared{inherited: inherited{states: health.NewStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))}}}
 	}
-	former, next := reconciler(), reconciler()
+	previous, next := reconciler(), reconciler()
 	source := &sources.Parent{ParentRule: variant.ParentRule{
 		Resource: parenttest.ThingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
 	}}
-	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
-	if got := former.Summary(""); got.Pending != 1 {
+	previous.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
+	if got := previous.Summary(""); got.Pending != 1 {
 		t.Errorf("before the edit: %+v, want one that is pending", got)
 	}
-	next.TakeOver(former)
+	next.TakeOver(previous)
 	next.states.Begin(nil)
-	former.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
+	previous.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
 	if got := next.Summary(""); got.Pending != 0 {
 		t.Errorf("after it: %+v, want none", got)
 	}

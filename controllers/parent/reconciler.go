@@ -77,9 +77,9 @@ func (r *Reconciler) Err() error { return cmp.Or(r.sources.Err(), r.related.Err(
 
 // TakeOver continues with what former, which runs an earlier spec of the definition, remembers of parents. It is called before Watch, and
 // RetainParents once the caches are synced.
-func (r *Reconciler) TakeOver(former *Reconciler) {
-	r.Join(former)
-	former.Replaced()
+func (r *Reconciler) TakeOver(previous *Reconciler) {
+	r.Join(previous)
+	previous.Replaced()
 }
 
 // Join shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before

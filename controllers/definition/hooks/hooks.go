@@ -67,7 +67,7 @@ type Config struct {
 
 // Options are what the hooks of one plan are opened with.
 type Options struct {
-	Former Former
+	Predecessor Predecessor
 	// Preview may be nil: then each revision that loads takes over.
 	Preview scripts.PreviewFunc
 	// EditID returns what an approval names that lets a revision of the plan's scripts take over.
@@ -90,7 +90,7 @@ func (c Config) Open(p *plan.Plan, o Options) (*Hooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := o.Former
+	before := o.Predecessor
 	spec.Account = p.Config.Account
 	spec.Serving, spec.Stable, spec.HeldBefore = before.Served, before.Stable, before.Held
 	spec.Preview, spec.EditID = o.Preview, o.EditID
@@ -199,8 +199,8 @@ func (h *Hooks) Close() {
 	}
 }
 
-// Former is what a previous process has left, if this one runs nothing yet.
-type Former struct {
+// Predecessor is what a previous process has left, if this one runs nothing yet.
+type Predecessor struct {
 	// Served is the revision to restore if the scripts don't load or are held, and Held the one that was held, or empty.
 	Served, Held scripts.RevisionID
 	// Stable is the revision to restore if Served is in the archive no more, or empty.

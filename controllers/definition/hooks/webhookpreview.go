@@ -35,7 +35,7 @@ type WebhookPreview struct {
 }
 
 // newWebhookPreview returns the preview of a plan without scripts, or nil if it has no server that may be called.
-func (c Config) newWebhookPreview(p *plan.Plan, before Former, changed func()) (*WebhookPreview, error) {
+func (c Config) newWebhookPreview(p *plan.Plan, before Predecessor, changed func()) (*WebhookPreview, error) {
 	if !c.Previews || !p.CallsWebhooks() || before.InSteps {
 		return nil, nil
 	}

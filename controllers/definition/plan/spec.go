@@ -74,9 +74,9 @@ func WithSpec(object *unstructured.Unstructured, stable *v1alpha1.StableSpec) (*
 	if err := json.Unmarshal([]byte(stable.Spec), &spec); err != nil {
 		return nil, fmt.Errorf("status.scriptRollout.stableSpec: %w", err)
 	}
-	former := jsonvalue.With(object.Object, "spec", spec)
-	former["metadata"] = jsonvalue.With(jsonvalue.ObjectIn(object.Object, "metadata"), "generation", stable.Generation)
-	return &unstructured.Unstructured{Object: former}, nil
+	restored := jsonvalue.With(object.Object, "spec", spec)
+	restored["metadata"] = jsonvalue.With(jsonvalue.ObjectIn(object.Object, "metadata"), "generation", stable.Generation)
+	return &unstructured.Unstructured{Object: restored}, nil
 }
 
 // AsServed returns a definition with the spec by which parents are synced that have no newer edit yet, and with its present settings for
@@ -90,13 +90,13 @@ func AsServed(object *unstructured.Unstructured) (*unstructured.Unstructured, er
 	if err != nil || now == StableHash(state.StableSpec) {
 		return object, err
 	}
-	former, err := WithSpec(object, state.StableSpec)
+	restored, err := WithSpec(object, state.StableSpec)
 	for _, field := range settingFields {
 		if set, found, _ := unstructured.NestedMap(object.Object, "spec", field); found && err == nil {
-			err = unstructured.SetNestedMap(former.Object, set, "spec", field)
+			err = unstructured.SetNestedMap(restored.Object, set, "spec", field)
 		}
 	}
-	return former, err
+	return restored, err
 }
 
 // StableHash returns the hash of a spec that a status keeps, or empty if that can't be read.

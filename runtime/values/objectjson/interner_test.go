@@ -125,13 +125,13 @@ func TestSharingKeepsValues(t *testing.T) {
 	for range 2000 {
 		metadata := map[string]any{"name": "a", "x": randomValue(random, 3)}
 		text, _ := json.Marshal(map[string]any{"kind": "A", "metadata": metadata, "spec": randomValue(random, 4)})
-		former, _ := json.Marshal(before)
+		previous, _ := json.Marshal(before)
 		object := decode(t, string(text), options)
 		if got, _ := json.Marshal(object); string(got) != string(text) {
 			t.Fatalf("%s became %s", text, got)
 		}
-		if got, _ := json.Marshal(before); string(got) != string(former) {
-			t.Fatalf("the previous version %s became %s", former, got)
+		if got, _ := json.Marshal(before); string(got) != string(previous) {
+			t.Fatalf("the previous version %s became %s", previous, got)
 		}
 		before = object
 	}
