@@ -133,7 +133,7 @@ func (a *archiver) run(ctx context.Context) {
 // archive archives what waits, the oldest first. What can't be archived goes on waiting.
 func (a *archiver) archive(ctx context.Context) (tried, failed bool) {
 	for _, r := range a.unarchived.in(a.history.Namespace) {
-		err := a.history.Keep(ctx, string(r.id), r.Revision)
+		err := a.history.Save(ctx, string(r.id), r.Revision)
 		if ctx.Err() != nil {
 			return tried, failed
 		}

@@ -64,8 +64,8 @@ func (m *Metrics) Begin(definition string) {
 	m.previews.WithLabelValues(definitionmetrics.Values(definition, previewHeld)...)
 }
 
-// Serves notes which revision serves for a definition; empty means none.
-func (m *Metrics) Serves(definition string, revision RevisionID) {
+// SetServing notes which revision serves for a definition; empty means none.
+func (m *Metrics) SetServing(definition string, revision RevisionID) {
 	if m == nil {
 		return
 	}

@@ -56,7 +56,7 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 	state := s.rolloutState(object)
 	for _, i := range s.all() {
 		managed := s.isManaged(i, object)
-		i.reconciler.NoteSyncs(managed)
+		i.reconciler.KeepLastSyncs(managed)
 		if i.hooks.Tree != nil {
 			r.assignScripts(s, i, &state, managed)
 		}
@@ -79,6 +79,6 @@ func (r *Reconciler) assignScripts(s *runtimeState, i *instance, state *rollout.
 	}
 	if moves := i.hooks.Assign(of, managed); moves != nil && (i == s.running || i.joined) {
 		i.reconciler.ResyncSome(s.running.queue, r.config.ReloadSpread, moves)
-		r.config.ScriptMetrics.Serves(i.plan.Key().String(), s.running.hooks.Revision())
+		r.config.ScriptMetrics.SetServing(i.plan.Key().String(), s.running.hooks.Revision())
 	}
 }

@@ -120,7 +120,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 	} else if edit != hold.Settled && s.isApproved(rollout.Hold{ID: edit.ID(hold.Settled), Edit: edit, Settled: hold.Settled}) {
 		s.guard.Approve(edit)
 	}
-	s.guard.Serve(edit, complete)
+	s.guard.SetServing(edit, complete)
 }
 
 // isApproved reports whether what is held is named by an annotation, or was let through by name.

@@ -132,7 +132,7 @@ func (i *instance) run(ctx context.Context) {
 		return
 	}
 	i.reconciler.RetainParents()
-	i.guard.Begin(i.guard.edit(string(i.hooks.Revision())))
+	i.guard.SetInitial(i.guard.edit(string(i.hooks.Revision())))
 	i.synced.Store(true)
 	i.changed()
 	queue.Run(ctx)

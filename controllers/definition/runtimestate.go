@@ -182,7 +182,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		r.assignSides(object, s, &state) // No parent is synced by another spec than it has.
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		s.running.startedAt, s.running.lastInputs = r.config.Environment.Clock.Now(), s.running.inputs()
-		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.Revision())
+		r.config.ScriptMetrics.SetServing(key.String(), s.running.hooks.Revision())
 		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.Generation)
@@ -193,7 +193,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 			continue
 		}
 		i.lastInputs = now
-		r.config.ScriptMetrics.Serves(key.String(), s.running.hooks.Revision())
+		r.config.ScriptMetrics.SetServing(key.String(), s.running.hooks.Revision())
 		i.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 	}
 }
@@ -248,7 +248,7 @@ func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
 	s.running.close()
 	s.updated.close()
 	s.running, s.updated, s.newest = nil, nil, s.next
-	r.config.ScriptMetrics.Serves(key.String(), "")
+	r.config.ScriptMetrics.SetServing(key.String(), "")
 	r.event(s.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
 	r.config.Environment.Log.Info("controller stopped", "definition", nameOf(s.object))
 }

@@ -60,7 +60,7 @@ func (s *sides) Reconcile(ctx context.Context, key controller.Key) (controller.R
 	object := now.cached(key)
 	for _, other := range []*instance{now.stable, now.updated} {
 		if other != nil && other != side && object != nil {
-			other.reconciler.Leave(key)
+			other.reconciler.ForgetParent(key)
 		}
 	}
 	switch {

@@ -246,7 +246,7 @@ func (i *instance) joins(running *instance) bool {
 	if i.joined || !i.ready() || !i.synced.Load() {
 		return i.joined
 	}
-	i.reconciler.Join(running.reconciler)
+	i.reconciler.ShareMemory(running.reconciler)
 	if err := i.reconciler.Watch(running.queue); err != nil {
 		i.log.Error(err, "a cache has stopped, as this process does")
 		return false
@@ -265,12 +265,12 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	now.queue, previous.queue = previous.queue, now.queue
 	now.sides, previous.sides = previous.sides, now.sides
 	now.startedAt = r.config.Environment.Clock.Now()
-	previous.reconciler.Replaced()
+	previous.reconciler.MarkReplaced()
 	s.running, s.updated = now, nil
 	s.serving.Store(now)
 	r.divide(s, split{stable: now})
 	s.retiring = append(s.retiring, newRetiring(previous, now)...)
-	r.config.ScriptMetrics.Serves(plan.KeyOf(object.GetKind(), object).String(), now.hooks.Revision())
+	r.config.ScriptMetrics.SetServing(plan.KeyOf(object.GetKind(), object).String(), now.hooks.Revision())
 	r.config.Environment.Log.Info("an edit of the definition serves all parents",
 		"definition", nameOf(object), "generation", now.plan.Generation)
 }

@@ -29,7 +29,7 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 		return p.concludeFailed(p.requeueAtExpiry(result), desired, err), err
 	}
 	if p.due.backoff == 0 && !p.writes.any {
-		p.noteCalm()
+		p.noteNoHotLoop()
 	}
 	if p.due.backoff == 0 && p.due.answers.IsZero() && !p.used.nondeterministic.Load() && !desired.TimeDependent && p.isSettled(desired) {
 		p.passCache.RememberResult(p.key, p.fingerprint, p.parent, p.inputsOf(desired), result)

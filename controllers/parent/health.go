@@ -53,7 +53,7 @@ func (r *shared) editOf(revision string) string { return r.config.Spec + "/" + r
 // Summary returns how the parents are. serving is the revision of the scripts that serves: Updated counts those that were synced by it. It
 // takes time for each parent.
 func (r *Reconciler) Summary(serving string) health.Summary {
-	r.states.Serve(r.editOf(serving), r.parentKeys)
+	r.states.SetServing(r.editOf(serving), r.parentKeys)
 	s := r.states.Summary(int32(r.Parents()))
 	if slices.ContainsFunc(r.sources.Rules, apply.Rule.HoldsBack) {
 		s.Outdated = new(r.outdated.Total())
@@ -61,8 +61,8 @@ func (r *Reconciler) Summary(serving string) health.Summary {
 	return s
 }
 
-// NoteSyncs sets whether it is kept how each parent was synced last, on which a rollout of scripts depends.
-func (r *Reconciler) NoteSyncs(kept bool) { r.lastSyncs.Keep(kept) }
+// KeepLastSyncs sets whether it is kept how each parent was synced last, on which a rollout of scripts depends.
+func (r *Reconciler) KeepLastSyncs(kept bool) { r.lastSyncs.SetEnabled(kept) }
 
 // BusyAt returns when a sync of a parent last ended because the host had no script worker, or zero.
 func (r *Reconciler) BusyAt() time.Time { return r.lastSyncs.BusyAt() }

@@ -29,7 +29,7 @@ func TestParentsOfFormerSpec(t *testing.T) {
 		t.Errorf("before the edit: %+v, want one that is pending", got)
 	}
 	next.TakeOver(previous)
-	next.states.Begin(nil)
+	next.states.BeginSweep(nil)
 	previous.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
 	if got := next.Summary(""); got.Pending != 0 {
 		t.Errorf("after it: %+v, want none", got)

@@ -142,8 +142,8 @@ func (p *pass) detectRewrite(s loops.Subject, marks []fielddiff.Mark, diffs func
 }
 
 // NoteCalm notes that nothing of the parent is held back.
-func (p *pass) noteCalm() {
-	if p.detector.NoteCalm(p.parent.GetUID(), func() uint64 { return p.commonInputs().Edit() }) {
+func (p *pass) noteNoHotLoop() {
+	if p.detector.NoteNoLoop(p.parent.GetUID(), func() uint64 { return p.commonInputs().Edit() }) {
 		p.config.Changed()
 	}
 }

@@ -23,8 +23,8 @@ import (
 type DeletionGuard interface {
 	// MayDelete returns why a pass with a revision of the scripts must not delete a child of parent, or recreate it, or nil.
 	MayDelete(ctx context.Context, revision string, parent, child apply.Key, recreate bool) error
-	// Synced notes that a pass of a parent has succeeded, or that the parent is gone.
-	Synced(parent apply.Key)
+	// NoteSynced notes that a pass of a parent has succeeded, or that the parent is gone.
+	NoteSynced(parent apply.Key)
 	// IsSettled reports whether what a parent has asked for is not the fault of a revision.
 	IsSettled(revision string) bool
 }
@@ -150,7 +150,7 @@ func (p *pass) noteRequest() {
 	if p.config.Guard == nil {
 		return
 	}
-	if p.config.Guard.Synced(p.key); !p.unchanged {
+	if p.config.Guard.NoteSynced(p.key); !p.unchanged {
 		p.requests.note(p.key, p.observed.Parent, p.config.Guard.IsSettled(p.programs.Revision))
 	}
 }

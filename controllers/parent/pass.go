@@ -155,7 +155,7 @@ func (p *pass) endUnchanged(result controller.Result) controller.Result {
 	p.deferredStatuses.Forget(p.key)
 	p.unchanged = true
 	result.RequeueAfter = p.limitResync(result.RequeueAfter)
-	p.noteCalm()
+	p.noteNoHotLoop()
 	return p.requeueAtExpiry(result)
 }
 

@@ -78,16 +78,16 @@ func (r *Reconciler) Err() error { return cmp.Or(r.sources.Err(), r.related.Err(
 // TakeOver continues with what former, which runs an earlier spec of the definition, remembers of parents. It is called before Watch, and
 // RetainParents once the caches are synced.
 func (r *Reconciler) TakeOver(previous *Reconciler) {
-	r.Join(previous)
-	previous.Replaced()
+	r.ShareMemory(previous)
+	previous.MarkReplaced()
 }
 
-// Join shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before
+// ShareMemory shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before
 // Watch.
-func (r *Reconciler) Join(other *Reconciler) { r.inherited = other.inherited }
+func (r *Reconciler) ShareMemory(other *Reconciler) { r.inherited = other.inherited }
 
-// Replaced notes that all parents are those of another reconciler that shares what this one remembers.
-func (r *Reconciler) Replaced() { r.replaced.Store(true) }
+// MarkReplaced notes that all parents are those of another reconciler that shares what this one remembers.
+func (r *Reconciler) MarkReplaced() { r.replaced.Store(true) }
 
 // RetainParents drops what TakeOver brought of objects that are no longer parents of the definition, and notes that all parents are about
 // to be synced. It is called once the caches are synced, before the queue is processed.
@@ -96,7 +96,7 @@ func (r *Reconciler) RetainParents() {
 		parent, _ := r.find(key)
 		return parent != nil
 	})
-	r.states.Begin(r.parentKeys())
+	r.states.BeginSweep(r.parentKeys())
 }
 
 // parentKeys returns the keys of all parents.
@@ -179,9 +179,9 @@ func (r *Reconciler) forget(key controller.Key) {
 		r.config.Changed()
 	}
 	if r.config.Guard != nil {
-		r.config.Guard.Synced(key)
+		r.config.Guard.NoteSynced(key)
 	}
 }
 
-// Leave drops what this reconciler alone knows of a parent that another one syncs.
-func (r *Reconciler) Leave(key controller.Key) { r.memories.forget(key) }
+// ForgetParent drops what this reconciler alone knows of a parent that another one syncs.
+func (r *Reconciler) ForgetParent(key controller.Key) { r.memories.forget(key) }

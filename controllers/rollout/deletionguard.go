@@ -318,9 +318,9 @@ func (g *Guard) expire() {
 	}
 }
 
-// Synced notes that a pass of a parent has succeeded, or that the parent is gone. What was held without an edit is held no more once no
+// NoteSynced notes that a pass of a parent has succeeded, or that the parent is gone. What was held without an edit is held no more once no
 // parent asks for it.
-func (g *Guard) Synced(parent apply.Key) {
+func (g *Guard) NoteSynced(parent apply.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.asking[parent] {
@@ -340,8 +340,8 @@ func (g *Guard) IsSettled(edit Edit) bool {
 	return edit == g.record.Settled || edit == g.approved
 }
 
-// Serve notes which edit serves, or begins to. complete is set if it serves all parents.
-func (g *Guard) Serve(edit Edit, complete bool) {
+// SetServing notes which edit serves, or begins to. complete is set if it serves all parents.
+func (g *Guard) SetServing(edit Edit, complete bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.expire(); edit == g.record.Settled {
@@ -359,8 +359,8 @@ func (g *Guard) settle(edit Edit) {
 	g.record.Settled, g.record.Edit, g.approved = edit, edit, Edit{}
 }
 
-// Begin notes what serves when parents begin to be synced: the first edit of a definition whose parents have no children can delete none.
-func (g *Guard) Begin(edit Edit) {
+// SetInitial notes what serves when parents begin to be synced: the first edit of a definition whose parents have no children can delete none.
+func (g *Guard) SetInitial(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.census(time.Time{}).Children) == 0 {

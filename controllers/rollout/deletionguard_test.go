@@ -109,12 +109,12 @@ func TestGuardWalk(t *testing.T) {
 			switch n := random.IntN(len(children)); random.IntN(12) {
 			case 0:
 				serving = edits[random.IntN(len(edits))]
-				guard.Serve(serving, random.IntN(3) > 0)
+				guard.SetServing(serving, random.IntN(3) > 0)
 			case 1:
-				guard.Serve(serving, true)
+				guard.SetServing(serving, true)
 			case 2:
 				clock.Step(SettleTime)
-				guard.Serve(serving, true)
+				guard.SetServing(serving, true)
 			case 3:
 				guard = NewGuard(clock, guard.Record(), census, store, limitsOf, func() {})
 			case 4: // What serves makes again what is missing.
@@ -224,31 +224,31 @@ func TestGuard(t *testing.T) {
 		},
 		"two edits in a row add up": func(e *guardEnv) {
 			e.removes(second, 0, 4, 4)
-			e.Serve(third, true)
+			e.SetServing(third, true)
 			e.left[configMap.GroupKind()] = 6
 			e.removes(third, 4, 10, 1)
 		},
 		"once settled it counts no more": func(e *guardEnv) {
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.removes(second, 0, 4, 4)
 			e.clock.Step(SettleTime)
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.removes(second, 4, 10, 6)
 			if r := e.Record(); r.Settled != second || r.Before != nil {
 				e.Errorf("the record is %+v", r)
 			}
 		},
 		"a step does not settle": func(e *guardEnv) {
-			e.Serve(second, false)
+			e.SetServing(second, false)
 			e.clock.Step(2 * SettleTime)
-			e.Serve(second, false)
+			e.SetServing(second, false)
 			e.removes(second, 0, 10, 5)
 		},
 		"what is held does not settle": func(e *guardEnv) {
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.removes(second, 0, 10, 5)
 			e.clock.Step(2 * SettleTime)
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.removes(second, 5, 10, 0)
 		},
 		"approved": func(e *guardEnv) {
@@ -262,8 +262,8 @@ func TestGuard(t *testing.T) {
 		"approved before something else was edited": func(e *guardEnv) {
 			e.Approve(second)
 			e.removes(second, 0, 3, 3)
-			e.Serve(second, true)
-			e.Serve(third, true)
+			e.SetServing(second, true)
+			e.SetServing(third, true)
 			e.removes(second, 3, 10, 5)
 		},
 		"another one is approved": func(e *guardEnv) {
@@ -273,13 +273,13 @@ func TestGuard(t *testing.T) {
 		"an edit of the spec": func(e *guardEnv) { e.removes(ofSpec, 0, 10, 5) },
 		"back to what served before, by a pin": func(e *guardEnv) {
 			e.clock.Step(SettleTime)
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.clock.Step(SettleTime)
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.removes(first, 0, 10, 5)
 		},
 		"back to what served before, at once": func(e *guardEnv) {
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.Replace(second, first)
 			e.removes(first, 0, 10, 5)
 			if hold := e.Held(); hold.Edit != first || hold.Settled != second {
@@ -308,13 +308,13 @@ func TestGuard(t *testing.T) {
 		"the first edit over no children": func(e *guardEnv) {
 			e.left = nil
 			e.restart(Record{})
-			e.Begin(first)
+			e.SetInitial(first)
 			e.left = map[schema.GroupKind]int{configMap.GroupKind(): 10}
 			e.removes(first, 0, 10, 10)
 		},
 		"the first edit over children": func(e *guardEnv) {
 			e.restart(Record{})
-			e.Begin(first)
+			e.SetInitial(first)
 			e.removes(first, 0, 10, 5)
 		},
 		"what counts with the next edit": func(e *guardEnv) {
@@ -331,12 +331,12 @@ func TestGuard(t *testing.T) {
 			e.gone(third, 0)
 		},
 		"what counts with the next edit once one has settled, and nobody has looked since": func(e *guardEnv) {
-			e.Serve(second, false)
+			e.SetServing(second, false)
 			e.removes(second, 0, 5, 5)
 			e.clock.Step(SettleTime)
 			e.gone(third, 5) // It goes in steps.
-			e.Serve(second, true)
-			e.Serve(third, true)
+			e.SetServing(second, true)
+			e.SetServing(third, true)
 			e.left[configMap.GroupKind()] = 5
 			e.clock.Step(SettleTime)
 			e.gone(second, 0)
@@ -379,12 +379,12 @@ func TestGuard(t *testing.T) {
 		"without an edit, until nobody asks for it": func(e *guardEnv) {
 			e.bound("0")
 			e.removes(first, 0, 4, 0)
-			e.Synced(apply.Key{Name: "p0"})
-			e.Synced(apply.Key{Name: "p3"})
+			e.NoteSynced(apply.Key{Name: "p0"})
+			e.NoteSynced(apply.Key{Name: "p3"})
 			if e.Held().Message == "" {
 				e.Error("it is held no more while a parent asks for it")
 			}
-			if e.Synced(apply.Key{Name: "p1"}); e.Held().Message != "" || e.changes != 2 {
+			if e.NoteSynced(apply.Key{Name: "p1"}); e.Held().Message != "" || e.changes != 2 {
 				e.Errorf("told %d times, and held: %s", e.changes, e.Held().Message)
 			}
 			e.removes(first, 0, 1, 0)
@@ -393,7 +393,7 @@ func TestGuard(t *testing.T) {
 			e.bound("2")
 			e.removes(first, 0, 3, 2)
 			e.left[configMap.GroupKind()] = 8 // The two are back, but younger.
-			e.Synced(apply.Key{Name: "p1"})
+			e.NoteSynced(apply.Key{Name: "p1"})
 			e.removes(first, 0, 3, 0)
 			if why := e.Held().Message; !strings.Contains(why, "delete 3 of 10 children") || !strings.Contains(why, "; 2 are gone") {
 				e.Error(why)
@@ -411,7 +411,7 @@ func TestGuard(t *testing.T) {
 		"an edit takes the place of what was held without one": func(e *guardEnv) {
 			e.bound("0")
 			e.removes(first, 0, 1, 0)
-			e.Serve(second, true)
+			e.SetServing(second, true)
 			e.removes(second, 0, 10, 5)
 		},
 		"what is taken back has no limit without an edit": func(e *guardEnv) {

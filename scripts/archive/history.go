@@ -99,11 +99,11 @@ func (h *History) Load(ctx context.Context, id string) (Revision, error) {
 	return r, nil
 }
 
-// Keep archives a revision under an ID unless its files are archived, and deletes the oldest of more than
+// Save archives a revision under an ID unless its files are archived, and deletes the oldest of more than
 // Limit. An object that has their name already is read once, and replaced if it has other files. After
 // that, archived files cost no request. A large revision that is new costs a list: the parts that it shares may be gone. Its parts are
 // written before it and deleted after it, so that a revision that is there is whole, whenever the process ends.
-func (h *History) Keep(ctx context.Context, id string, r Revision) error {
+func (h *History) Save(ctx context.Context, id string, r Revision) error {
 	name := h.Name(id)
 	if known, exists := h.entries[name]; !exists || known.id != id {
 		if err := h.ensure(ctx, id, r); err != nil {

@@ -130,7 +130,7 @@ func TestKeepNumbers(t *testing.T) {
 				objects = append(objects, stored(3, tc.forged, "forged"))
 			}
 			h, client := newHistory(t, objects)
-			if err := h.Keep(t.Context(), idOf(4), Revision{Files: present}); err != nil {
+			if err := h.Save(t.Context(), idOf(4), Revision{Files: present}); err != nil {
 				t.Fatal(err)
 			}
 			if got := contents(t, client)["4"]; got != tc.want+" present" {
@@ -147,7 +147,7 @@ func TestKeepGoesOn(t *testing.T) {
 			h, client := newHistory(t, []*appsv1.ControllerRevision{stored(1, "1", "one"), stored(2, forged, "forged")})
 			var want []string
 			for n := range 3 * Limit {
-				if err := h.Keep(t.Context(), idOf(100+n), Revision{Files: map[string]string{"sync.js": fmt.Sprint(n)}}); err != nil {
+				if err := h.Save(t.Context(), idOf(100+n), Revision{Files: map[string]string{"sync.js": fmt.Sprint(n)}}); err != nil {
 					t.Fatal(err)
 				}
 				want = append(want, fmt.Sprintf("%x", 100+n))
@@ -189,7 +189,7 @@ func TestKeepReadsWhatIsThere(t *testing.T) {
 					objects, hidden = append(objects, tc.there), nil
 				}
 				h, client := newHistory(t, objects, hidden...)
-				err := h.Keep(t.Context(), idOf(4), Revision{Files: present})
+				err := h.Save(t.Context(), idOf(4), Revision{Files: present})
 				if got := fmt.Sprint(err); tc.wantErr != "" && !strings.Contains(got, tc.wantErr) || tc.wantErr == "" && err != nil {
 					t.Errorf("%s: error %v, want %q", tc.reason, err, tc.wantErr)
 				}
@@ -212,7 +212,7 @@ func TestKeepReadsWhatIsThere(t *testing.T) {
 					return
 				}
 				client.ClearActions()
-				if err := h.Keep(t.Context(), idOf(4), Revision{Files: present}); err != nil || len(client.Actions()) > 0 {
+				if err := h.Save(t.Context(), idOf(4), Revision{Files: present}); err != nil || len(client.Actions()) > 0 {
 					t.Errorf("%s: the second time costs %d requests, error %v", tc.reason, len(client.Actions()), err)
 				}
 			})
@@ -225,7 +225,7 @@ func TestSameDigits(t *testing.T) {
 	h, client := newHistory(t, nil)
 	for n, text := range []string{"one", "two", "one"} {
 		id := idOf(4)[:shortLength] + strings.Repeat(fmt.Sprint(n%2), 48)
-		if err := h.Keep(t.Context(), id, Revision{Files: map[string]string{"sync.js": text}}); err != nil {
+		if err := h.Save(t.Context(), id, Revision{Files: map[string]string{"sync.js": text}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := contents(t, client)["4"]; !strings.HasSuffix(got, text) {

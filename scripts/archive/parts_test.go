@@ -128,7 +128,7 @@ func names(t *testing.T, client *fake.Clientset) (revisions, parts []string) {
 
 func keep(t *testing.T, h *History, n int, files map[string]string) {
 	t.Helper()
-	if err := h.Keep(t.Context(), idOf(n), Revision{Files: files}); err != nil {
+	if err := h.Save(t.Context(), idOf(n), Revision{Files: files}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -185,7 +185,7 @@ func TestRefusedRevisionsLeaveFewParts(t *testing.T) {
 		return object.Labels[PartLabel] == "", nil, errKilled
 	})
 	for n := range 30 {
-		if err := h.Keep(t.Context(), idOf(n), Revision{Files: with(base, "sync.jsonnet", fmt.Sprint(n))}); !errors.Is(err, errKilled) {
+		if err := h.Save(t.Context(), idOf(n), Revision{Files: with(base, "sync.jsonnet", fmt.Sprint(n))}); !errors.Is(err, errKilled) {
 			t.Fatalf("error %v, want that of the revision", err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestKilled(t *testing.T) {
 			requests++
 			return requests > kill, nil, errKilled
 		})
-		err := h.Keep(t.Context(), idOf(20), Revision{Files: newer})
+		err := h.Save(t.Context(), idOf(20), Revision{Files: newer})
 		client.ReactionChain = client.ReactionChain[1:]
 		next, after := restarted(t, client)
 		for name := range mustList(t, next) {
@@ -342,7 +342,7 @@ func TestForgedParts(t *testing.T) {
 			if _, err := next.Load(t.Context(), idOf(1)); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: load: %v, want %q", tc.reason, err, tc.want)
 			}
-			err = next.Keep(t.Context(), idOf(1), Revision{Files: base})
+			err = next.Save(t.Context(), idOf(1), Revision{Files: base})
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("%s: error %v, want %q", tc.reason, err, tc.wantErr)

@@ -70,8 +70,8 @@ func NewLastSyncs(clock clock.PassiveClock) *LastSyncs {
 	return &LastSyncs{clock: clock, byParent: map[types.UID]LastSync{}, byKey: map[controller.Key]types.UID{}}
 }
 
-// Keep sets whether it is kept how each parent was synced last.
-func (l *LastSyncs) Keep(kept bool) {
+// SetEnabled sets whether it is kept how each parent was synced last.
+func (l *LastSyncs) SetEnabled(kept bool) {
 	if l.kept.Swap(kept) && !kept {
 		l.clear()
 	}

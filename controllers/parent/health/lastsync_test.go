@@ -69,7 +69,7 @@ func TestFailsForGood(t *testing.T) {
 func TestSyncOfBusyHost(t *testing.T) {
 	now, changes := time.Unix(1000, 0), 0
 	l := NewLastSyncs(clocktesting.NewFakeClock(now))
-	l.Keep(true)
+	l.SetEnabled(true)
 	key, uid := controller.Key{Name: "p"}, types.UID("p-uid")
 	sync := func(err error) {
 		if l.Note(key, uid, Sync{Revision: "B", Retry: controller.Waiting, Err: err}) {

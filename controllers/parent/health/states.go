@@ -88,8 +88,8 @@ func NewStates(clock clock.PassiveClock) *States {
 	}
 }
 
-// Begin notes that all parents are about to be synced. Those that are known and not among them are dropped.
-func (s *States) Begin(parents []controller.Key) {
+// BeginSweep notes that all parents are about to be synced. Those that are known and not among them are dropped.
+func (s *States) BeginSweep(parents []controller.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending, s.behind = make(map[controller.Key]struct{}, len(parents)), make(map[controller.Key]string, len(parents))

@@ -22,7 +22,7 @@ import (
 func TestSyncStates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	s := NewStates(clock)
-	s.Begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
+	s.BeginSweep([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
 	parents := int32(2)
 	pass := func(name string, end End) func() bool {
 		return func() bool { return s.Set(parenttest.ThingKey(name), types.UID(name), end) }
@@ -61,8 +61,11 @@ func TestSyncStates(t *testing.T) {
 		{"has parents wait, and not fail", pass("c", End{Err: parenttest.BusyHost}), true, 1, 1, 1, 0},
 		{"a conflict after it says nothing for a minute", pass("c", End{Err: later}), false, 1, 1, 1, 0},
 		{"a parent comes again", silently(func() { s.Forget(parenttest.ThingKey("c")); s.Add(parenttest.ThingKey("c"), "other") }), false, 1, 1, 0, 1},
-		{"an edit of the definition keeps what is known", silently(func() { s.Begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("c")}); parents = 2 }), false, 0, 1, 0, 1},
-		{"and drops parents that it has no more", silently(func() { s.Begin([]controller.Key{parenttest.ThingKey("c")}); parents = 1 }), false, 0, 0, 0, 1},
+		{"an edit of the definition keeps what is known", silently(func() {
+			s.BeginSweep([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("c")})
+			parents = 2
+		}), false, 0, 1, 0, 1},
+		{"and drops parents that it has no more", silently(func() { s.BeginSweep([]controller.Key{parenttest.ThingKey("c")}); parents = 1 }), false, 0, 0, 0, 1},
 	} {
 		changed := step.do()
 		got := s.Summary(parents)
@@ -83,7 +86,7 @@ func TestSweep(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	s := NewStates(clock)
 	for range 2 {
-		s.Begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
+		s.BeginSweep([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
 		began := clock.Now()
 		clock.Step(time.Second)
 		s.Set(parenttest.ThingKey("a"), "a", End{})
@@ -99,12 +102,12 @@ func TestSweep(t *testing.T) {
 	if s.Summary(3).Sweeping {
 		t.Error("a new parent begins a sweep")
 	}
-	s.Begin([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
+	s.BeginSweep([]controller.Key{parenttest.ThingKey("a"), parenttest.ThingKey("b")})
 	s.Set(parenttest.ThingKey("a"), "a", End{})
 	if !s.Forget(parenttest.ThingKey("b")) || s.Summary(1).Sweeping {
 		t.Error("the deletion of the last parent that is not synced does not end the sweep, or says nothing of it")
 	}
-	if s.Begin(nil); s.Summary(0).Sweeping {
+	if s.BeginSweep(nil); s.Summary(0).Sweeping {
 		t.Error("a sweep over no parents does not end")
 	}
 }

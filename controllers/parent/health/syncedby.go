@@ -14,8 +14,8 @@ func (s *States) noteEdit(key controller.Key, edit string) (changed bool) {
 	return !behind
 }
 
-// Serve notes which edit serves. Parents may have been synced by it before.
-func (s *States) Serve(edit string, parents func() []controller.Key) {
+// SetServing notes which edit serves. Parents may have been synced by it before.
+func (s *States) SetServing(edit string, parents func() []controller.Key) {
 	s.mu.Lock()
 	before := s.serving
 	s.mu.Unlock()

@@ -20,7 +20,7 @@ func TestSyncedBy(t *testing.T) {
 	pass := func(name, revision string) func() {
 		return func() { s.Set(parenttest.ThingKey(name), types.UID(name), End{Edit: revision}) }
 	}
-	s.Begin(keys)
+	s.BeginSweep(keys)
 	for i, step := range []struct {
 		reason  string
 		do      func()
@@ -44,12 +44,12 @@ func TestSyncedBy(t *testing.T) {
 		{"a new parent", func() { keys = append(keys, parenttest.ThingKey("c")); s.Add(parenttest.ThingKey("c"), "c") }, "3", 2},
 		{"is synced", pass("c", "3"), "3", 3},
 		{"and deleted before the next edit", func() { keys = keys[:2]; s.Forget(parenttest.ThingKey("c")) }, "4", 0},
-		{"the host lists them again", func() { s.Begin(keys) }, "4", 0},
+		{"the host lists them again", func() { s.BeginSweep(keys) }, "4", 0},
 		{"one", pass("a", "4"), "4", 1},
 		{"both", pass("b", "4"), "4", 2},
 	} {
 		step.do()
-		s.Serve(step.serving, parents)
+		s.SetServing(step.serving, parents)
 		if got := s.Summary(int32(len(keys))).Updated; got != step.want {
 			t.Errorf("step %d: %s: %d are updated, want %d (%v)", i, step.reason, got, step.want, s.behind)
 		}

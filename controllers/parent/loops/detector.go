@@ -283,9 +283,9 @@ func (d *Detector) NoteReported(loop *Loop, cause string) {
 	d.reported[loop.Subject] = loop.fight
 }
 
-// NoteCalm records that a pass over a parent has found nothing that it must not write. edit stands for what only an edit changes: a loop
+// NoteNoLoop records that a pass over a parent has found nothing that it must not write. edit stands for what only an edit changes: a loop
 // that began before it is over at once, which it reports.
-func (d *Detector) NoteCalm(parent types.UID, edit func() uint64) (over bool) {
+func (d *Detector) NoteNoLoop(parent types.UID, edit func() uint64) (over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s, f := range d.reported {

@@ -568,7 +568,7 @@ func TestLoopsInForce(t *testing.T) {
 			t.Errorf("%s: %q are in force, want %d", reason, got, want)
 		}
 	}
-	calm := func() { r.NoteCalm("p", func() uint64 { return r.now.Edit() }) }
+	calm := func() { r.NoteNoLoop("p", func() uint64 { return r.now.Edit() }) }
 	start := func() {
 		for r.set("c", undoing) {
 		}
