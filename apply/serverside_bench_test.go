@@ -41,7 +41,7 @@ func appliedPod(t testing.TB) (observed, desired *unstructured.Unstructured) {
 // TestAppliedPodIsSettled checks what BenchmarkServerSide measures.
 func TestAppliedPodIsSettled(t *testing.T) {
 	observed, desired := appliedPod(t)
-	in := Input{Owner: owner, Rules: []Rule{served(podRule, InPlace)}, Observed: list(observed), Desired: list(desired)}
+	in := Input{Owner: owner, Rules: []Rule{serverSide(podRule, InPlace)}, Observed: list(observed), Desired: list(desired)}
 	changes, err := Diff(in)
 	if err != nil || len(changes) > 0 {
 		t.Fatalf("error %v, changes %v", err, manner(changes))
@@ -59,7 +59,7 @@ func TestAppliedPodIsSettled(t *testing.T) {
 
 func BenchmarkServerSide(b *testing.B) {
 	observed, desired := appliedPod(b)
-	rule, entries := served(podRule, InPlace), serverside.ManagedFields(observed)
+	rule, entries := serverSide(podRule, InPlace), serverside.ManagedFields(observed)
 	changed := desired.DeepCopy()
 	changed.SetLabels(map[string]string{"version": "v2"})
 	for name, desired := range map[string]*unstructured.Unstructured{"Unchanged": desired, "Changed": changed} {

@@ -47,7 +47,7 @@ func TestServerSideRequests(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := Input{Owner: owner, Rules: []Rule{served(podRule, InPlace)}, Desired: list(desired)}
+			in := Input{Owner: owner, Rules: []Rule{serverSide(podRule, InPlace)}, Desired: list(desired)}
 			if tc.observed != nil {
 				in.Observed = list(tc.observed)
 				in.Desired = list(object(podRule, "a", spec("x", "2")))

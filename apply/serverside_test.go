@@ -18,8 +18,8 @@ import (
 
 var ours = serverside.Managers{Own: serverside.ManagerName("libretto", "composite", "web"), Former: []string{"libretto"}}
 
-// served returns rule for server-side apply.
-func served(rule Rule, method Method) Rule {
+// serverSide returns rule for server-side apply.
+func serverSide(rule Rule, method Method) Rule {
 	rule.Method, rule.Strategy, rule.Managers, rule.Force = method, ServerSideApply, ours, true
 	return rule
 }
@@ -67,77 +67,77 @@ func TestServerSideChange(t *testing.T) {
 		// want is the action and what is taken over or left.
 		want string
 	}{
-		"Create":         {reason: "what is not there is created by applying it", rule: served(podRule, InPlace), want: "Create applied"},
-		"CreateOnDelete": {reason: "creating is up to no method", rule: served(podRule, OnDelete), want: "Create applied"},
-		"Same":           {reason: "what was applied and is still held is not applied again", rule: served(podRule, InPlace), observed: held(t, desired, whole)},
+		"Create":         {reason: "what is not there is created by applying it", rule: serverSide(podRule, InPlace), want: "Create applied"},
+		"CreateOnDelete": {reason: "creating is up to no method", rule: serverSide(podRule, OnDelete), want: "Create applied"},
+		"Same":           {reason: "what was applied and is still held is not applied again", rule: serverSide(podRule, InPlace), observed: held(t, desired, whole)},
 		"OtherWords": {
-			reason: "the API server may write down what was asked for in other words", rule: served(podRule, InPlace),
+			reason: "the API server may write down what was asked for in other words", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, whole, spec("x", int64(1)), spec("list", []any{map[string]any{"a": "default"}})),
 		},
 		"Foreign": {
-			reason: "fields of others are no difference", rule: served(podRule, InPlace),
+			reason: "fields of others are no difference", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, whole, spec("theirs", "1")),
 		},
 		"Lost": {
-			reason: "who sets a field to something else holds it, and it is taken back", rule: served(podRule, InPlace),
+			reason: "who sets a field to something else holds it, and it is taken back", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, `{"f:spec": {"f:list": {}}}`, spec("x", "theirs")), want: "Update applied",
 		},
 		"LostRecreate": {
-			reason: "another value is a reason to recreate", rule: served(podRule, Recreate),
+			reason: "another value is a reason to recreate", rule: serverSide(podRule, Recreate),
 			observed: held(t, desired, `{"f:spec": {"f:list": {}}}`, spec("x", "theirs")), want: "Recreate",
 		},
 		"OnlyLostRecreate": {
-			reason: "who holds a field is no reason to recreate", rule: served(podRule, Recreate),
+			reason: "who holds a field is no reason to recreate", rule: serverSide(podRule, Recreate),
 			observed: held(t, desired, `{"f:spec": {"f:list": {}}}`), want: "Update applied",
 		},
 		"LostOnDelete": {
-			reason: "an object that waits to be deleted is left alone", rule: served(podRule, OnDelete),
+			reason: "an object that waits to be deleted is left alone", rule: serverSide(podRule, OnDelete),
 			observed: held(t, desired, `{"f:spec": {"f:list": {}}}`, spec("x", "theirs")),
 		},
 		"Deleting": {
-			reason: "what is being deleted is waited for", rule: served(podRule, InPlace),
+			reason: "what is being deleted is waited for", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, `{"f:spec": {"f:list": {}}}`, deleting),
 		},
 		"Changed": {
-			reason: "another wish is applied", rule: served(podRule, InPlace), observed: held(t, desired, whole),
+			reason: "another wish is applied", rule: serverSide(podRule, InPlace), observed: held(t, desired, whole),
 			desired: object(podRule, "a", spec("x", "2"), spec("list", []any{"a"})), want: "Update applied",
 		},
 		"Removed": {
-			reason: "what is no longer asked for is let go of", rule: served(podRule, InPlace), observed: held(t, desired, whole),
+			reason: "what is no longer asked for is let go of", rule: serverSide(podRule, InPlace), observed: held(t, desired, whole),
 			desired: object(podRule, "a", spec("list", []any{"a"})), want: "Update applied",
 		},
 		"RemovedRecreate": {
-			reason: "what is no longer asked for is a reason to recreate", rule: served(podRule, Recreate), observed: held(t, desired, whole),
+			reason: "what is no longer asked for is a reason to recreate", rule: serverSide(podRule, Recreate), observed: held(t, desired, whole),
 			desired: object(podRule, "a", spec("list", []any{"a"})), want: "Recreate",
 		},
 		"Null": {
-			reason: "a null is no wish", rule: served(podRule, InPlace), observed: held(t, desired, whole),
+			reason: "a null is no wish", rule: serverSide(podRule, InPlace), observed: held(t, desired, whole),
 			desired: object(podRule, "a", spec("x", "1"), spec("list", []any{"a"}), spec("none", nil)),
 		},
 		"HandedBack": {
-			reason: "a hook may give back what it was given, the mark included", rule: served(podRule, InPlace),
+			reason: "a hook may give back what it was given, the mark included", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, whole), desired: held(t, desired, whole, unmanagedBy),
 		},
 		"Unmarked": {
-			reason: "the mark is written again", rule: served(podRule, InPlace),
+			reason: "the mark is written again", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, whole, marked), want: "Update applied",
 		},
 		"UnmarkedRecreate": {
-			reason: "where nobody knows the words, other words are no reason to recreate", rule: served(podRule, Recreate),
+			reason: "where nobody knows the words, other words are no reason to recreate", rule: serverSide(podRule, Recreate),
 			observed: held(t, desired, whole, marked, spec("list", []any{"a"})), want: "Update applied",
 		},
 		"Dynamic": {
-			reason: "what was merged before is taken over", rule: served(podRule, InPlace), observed: stored(t, desired), want: "Update applied over libretto",
+			reason: "what was merged before is taken over", rule: serverSide(podRule, InPlace), observed: stored(t, desired), want: "Update applied over libretto",
 		},
 		"DynamicRecreate": {
-			reason: "another strategy is no reason to recreate", rule: served(podRule, Recreate), observed: stored(t, desired), want: "Update applied over libretto",
+			reason: "another strategy is no reason to recreate", rule: serverSide(podRule, Recreate), observed: stored(t, desired), want: "Update applied over libretto",
 		},
 		"Foreigner": {
-			reason: "what somebody else has made and we own is taken over", rule: served(podRule, InPlace),
+			reason: "what somebody else has made and we own is taken over", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, whole, unmanagedBy), want: "Update applied over libretto",
 		},
 		"HalfTaken": {
-			reason: "what was not taken over to the end is taken over", rule: served(podRule, InPlace),
+			reason: "what was not taken over to the end is taken over", rule: serverSide(podRule, InPlace),
 			observed: held(t, desired, whole, remembers("{}")), want: "Update applied over libretto",
 		},
 		"Back": {
@@ -196,7 +196,7 @@ func TestServerSideObject(t *testing.T) {
 		u.Object["status"] = map[string]any{"x": "1"}
 		u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Other", Name: "o", UID: "other"}, {Kind: "Gone", UID: "gone", Controller: new(true)}})
 	})
-	changes, err := Diff(Input{Owner: owner, Rules: []Rule{served(podRule, InPlace)}, Desired: list(desired)})
+	changes, err := Diff(Input{Owner: owner, Rules: []Rule{serverSide(podRule, InPlace)}, Desired: list(desired)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestServerSideObject(t *testing.T) {
 func TestServerSideDiffs(t *testing.T) {
 	desired := object(podRule, "a", spec("x", "2"))
 	observed := held(t, object(podRule, "a", spec("x", "1"), spec("gone", "1")), `{"f:spec": {"f:x": {}, "f:gone": {}}}`, spec("theirs", "1"))
-	changes, err := Diff(Input{Owner: owner, Rules: []Rule{served(podRule, InPlace)}, Observed: list(observed), Desired: list(desired)})
+	changes, err := Diff(Input{Owner: owner, Rules: []Rule{serverSide(podRule, InPlace)}, Observed: list(observed), Desired: list(desired)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func newEnv(t *testing.T, s scope, strategy string, names ...string) *env {
 			Hooks:            &v1alpha1.CompositeHooks{Sync: &v1alpha1.Hook{Version: v1alpha1.HookV2}, Finalize: &v1alpha1.Hook{}},
 		},
 		Parent:            sets,
-		Children:          []variant.ChildRule{{Resource: child, Method: apply.Method(rolling.Method.AtOnce())}, {Resource: notes, Method: apply.InPlace}},
+		Children:          []variant.ChildRule{{Resource: child, Method: apply.Method(rolling.Method.WithoutRolling())}, {Resource: notes, Method: apply.InPlace}},
 		RevisionNamespace: "host",
 	}}
 	e.parent = &unstructured.Unstructured{Object: map[string]any{

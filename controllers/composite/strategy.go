@@ -13,7 +13,7 @@ func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdate
 	strategies := map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy{}
 	for _, child := range config.Children {
 		for i := range config.Spec.ChildResources {
-			if rule := &config.Spec.ChildResources[i]; matchesRule(rule, child) && rule.UpdateMethod().Rolling() {
+			if rule := &config.Spec.ChildResources[i]; matchesRule(rule, child) && rule.UpdateMethod().IsRolling() {
 				strategies[child.Kind.GroupKind()] = rule.UpdateStrategy
 			}
 		}

@@ -103,7 +103,7 @@ func (e *env) store(token string) {
 	}
 }
 
-var bySecret = &v1alpha1.Authorization{SecretRef: &v1alpha1.SecretKeyReference{ObjectReference: v1alpha1.ObjectReference{Namespace: "ns", Name: "a"}, Key: "token"}}
+var bySecret = &v1alpha1.Authorization{SecretRef: &v1alpha1.SecretKeyReference{NamespacedReference: v1alpha1.NamespacedReference{Namespace: "ns", Name: "a"}, Key: "token"}}
 
 func TestRotation(t *testing.T) {
 	cert, _ := keyPair(t)

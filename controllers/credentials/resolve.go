@@ -36,18 +36,18 @@ type sources struct {
 // objectNames returns the objects that credentials refer to, sorted and without duplicates.
 func objectNames(c *v1alpha1.Credentials) []objectwatch.Name {
 	var all []objectwatch.Name
-	secret := func(r v1alpha1.ObjectReference) { all = append(all, objectName(objectwatch.Secret, r)) }
+	secret := func(r v1alpha1.NamespacedReference) { all = append(all, objectName(objectwatch.Secret, r)) }
 	if c.CABundle != nil && c.CABundle.SecretRef != nil {
-		secret(c.CABundle.SecretRef.ObjectReference)
+		secret(c.CABundle.SecretRef.NamespacedReference)
 	}
 	if c.CABundle != nil && c.CABundle.ConfigMapRef != nil {
-		all = append(all, objectName(objectwatch.ConfigMap, c.CABundle.ConfigMapRef.ObjectReference))
+		all = append(all, objectName(objectwatch.ConfigMap, c.CABundle.ConfigMapRef.NamespacedReference))
 	}
 	if c.ClientTLS != nil {
 		secret(c.ClientTLS.SecretRef)
 	}
 	if c.Authorization != nil && c.Authorization.SecretRef != nil {
-		secret(c.Authorization.SecretRef.ObjectReference)
+		secret(c.Authorization.SecretRef.NamespacedReference)
 	}
 	if c.BasicAuth != nil {
 		secret(c.BasicAuth.SecretRef)
@@ -56,7 +56,7 @@ func objectNames(c *v1alpha1.Credentials) []objectwatch.Name {
 	return slices.Compact(all)
 }
 
-func objectName(kind objectwatch.Kind, r v1alpha1.ObjectReference) objectwatch.Name {
+func objectName(kind objectwatch.Kind, r v1alpha1.NamespacedReference) objectwatch.Name {
 	return objectwatch.Name{Kind: kind, Namespace: r.Namespace, Name: r.Name}
 }
 
@@ -98,9 +98,9 @@ func authorities(c *v1alpha1.CABundle, from sources) (string, error) {
 	text, err := c.Inline, error(nil)
 	switch {
 	case c.SecretRef != nil:
-		text, err = from.value(objectName(objectwatch.Secret, c.SecretRef.ObjectReference), c.SecretRef.DataKey())
+		text, err = from.value(objectName(objectwatch.Secret, c.SecretRef.NamespacedReference), c.SecretRef.DataKey())
 	case c.ConfigMapRef != nil:
-		text, err = from.value(objectName(objectwatch.ConfigMap, c.ConfigMapRef.ObjectReference), c.ConfigMapRef.DataKey())
+		text, err = from.value(objectName(objectwatch.ConfigMap, c.ConfigMapRef.NamespacedReference), c.ConfigMapRef.DataKey())
 	}
 	if err == nil && !x509.NewCertPool().AppendCertsFromPEM([]byte(text)) {
 		return "", errors.New("holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
@@ -147,7 +147,7 @@ func token(a *v1alpha1.Authorization, from sources) (string, error) {
 	case a.ServiceAccountToken != nil:
 		value, err = from.token()
 	case a.SecretRef != nil:
-		value, err = from.headerValue(objectName(objectwatch.Secret, a.SecretRef.ObjectReference), a.SecretRef.Key)
+		value, err = from.headerValue(objectName(objectwatch.Secret, a.SecretRef.NamespacedReference), a.SecretRef.Key)
 	default:
 		err = errors.New("give secretRef or serviceAccountToken")
 	}

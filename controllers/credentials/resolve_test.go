@@ -49,11 +49,11 @@ func encode(kind string, der []byte) string {
 func TestErrorsTellNothing(t *testing.T) {
 	const canary = "canary"
 	cert, key := keyPair(t)
-	ref := v1alpha1.ObjectReference{Namespace: "ns", Name: "a"}
-	secret := &v1alpha1.SecretKeyReference{ObjectReference: ref, Key: "token"}
+	ref := v1alpha1.NamespacedReference{Namespace: "ns", Name: "a"}
+	secret := &v1alpha1.SecretKeyReference{NamespacedReference: ref, Key: "token"}
 	given := map[string]v1alpha1.Credentials{
-		"CA in a Secret":    {CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.CAReference{ObjectReference: ref}}},
-		"CA in a ConfigMap": {CABundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.CAReference{ObjectReference: ref}}},
+		"CA in a Secret":    {CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.CAReference{NamespacedReference: ref}}},
+		"CA in a ConfigMap": {CABundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.CAReference{NamespacedReference: ref}}},
 		"client":            {ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}},
 		"token":             {Authorization: &v1alpha1.Authorization{SecretRef: secret}},
 		"basic":             {BasicAuth: &v1alpha1.BasicAuth{SecretRef: ref}},
@@ -87,8 +87,8 @@ func TestErrorsTellNothing(t *testing.T) {
 func TestResolve(t *testing.T) {
 	cert, key := keyPair(t)
 	other, _ := keyPair(t)
-	ref := v1alpha1.ObjectReference{Namespace: "ns", Name: "a"}
-	authorization := &v1alpha1.Authorization{SecretRef: &v1alpha1.SecretKeyReference{ObjectReference: ref, Key: "token"}}
+	ref := v1alpha1.NamespacedReference{Namespace: "ns", Name: "a"}
+	authorization := &v1alpha1.Authorization{SecretRef: &v1alpha1.SecretKeyReference{NamespacedReference: ref, Key: "token"}}
 	account := &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}
 	cases := map[string]struct {
 		reason string
@@ -99,8 +99,8 @@ func TestResolve(t *testing.T) {
 		err    string
 	}{
 		"inline CA":        {reason: "the text itself", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: cert}}, want: resolved{tls: tlsPEM{roots: cert}}},
-		"CA":               {reason: "ca.crt unless another key is given", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.CAReference{ObjectReference: ref}}}, data: map[string]string{"ca.crt": cert}, want: resolved{tls: tlsPEM{roots: cert}}},
-		"CA by key":        {reason: "from a ConfigMap", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.CAReference{ObjectReference: ref, Key: "k"}}}, data: map[string]string{"k": cert}, want: resolved{tls: tlsPEM{roots: cert}}},
+		"CA":               {reason: "ca.crt unless another key is given", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.CAReference{NamespacedReference: ref}}}, data: map[string]string{"ca.crt": cert}, want: resolved{tls: tlsPEM{roots: cert}}},
+		"CA by key":        {reason: "from a ConfigMap", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.CAReference{NamespacedReference: ref, Key: "k"}}}, data: map[string]string{"k": cert}, want: resolved{tls: tlsPEM{roots: cert}}},
 		"no CA":            {reason: "without PEM no server would be trusted", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: "x"}}, err: "caBundle: holds no certificate in PEM"},
 		"client":           {reason: "the keys of kubernetes.io/tls", given: v1alpha1.Credentials{ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}}, data: map[string]string{"tls.crt": cert, "tls.key": key}, want: resolved{tls: tlsPEM{certificate: cert, key: key}}},
 		"client, half":     {reason: "certificate and key do not match", given: v1alpha1.Credentials{ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}}, data: map[string]string{"tls.crt": other, "tls.key": key}, err: "clientTLS: Secret ns/a: tls.crt and tls.key are no certificate with its key"},

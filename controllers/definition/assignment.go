@@ -78,7 +78,7 @@ func (r *Reconciler) assignScripts(s *runtimeState, i *instance, state *rollout.
 		of = rollout.Assignment{Stable: of.Stable}
 	}
 	if moves := i.hooks.Assign(of, managed); moves != nil && (i == s.running || i.joined) {
-		i.reconciler.ResyncSome(s.running.queue, r.config.ReloadSpread, moves)
+		i.reconciler.ResyncSelected(s.running.queue, r.config.ReloadSpread, moves)
 		r.config.ScriptMetrics.SetServing(i.plan.Key().String(), s.running.hooks.Revision())
 	}
 }

@@ -30,7 +30,7 @@ func (g guarded) MayDelete(ctx context.Context, revision string, of, child apply
 	if recreate {
 		action = rollout.Recreate
 	}
-	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Loss{Parent: of, Child: child, Action: action})
+	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Deletion{Parent: of, Child: child, Action: action})
 }
 
 // IsSettled reports whether what a parent has asked for is not the fault of a revision.
@@ -45,7 +45,7 @@ func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (gu
 	if s.guard == nil {
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
 		kind, name := s.object.GetKind(), s.object.GetName()
-		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.census,
+		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.countChildren,
 			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
 			s.guardLimits, changed)
 	}
@@ -63,14 +63,14 @@ func (s *runtimeState) guardLimits() rollout.Limits {
 	return rollout.Limits{Edit: s.limits.edits.Load(), Always: s.limits.always.Load()}
 }
 
-// census counts the children of the instance that serves.
-func (s *runtimeState) census(createdBefore time.Time) rollout.Census {
+// countChildren counts the children of the instance that serves.
+func (s *runtimeState) countChildren(createdBefore time.Time) rollout.ChildCounts {
 	serving := s.serving.Load()
 	if serving == nil {
-		return rollout.Census{}
+		return rollout.ChildCounts{}
 	}
 	children, parents := serving.reconciler.CountChildren(createdBefore)
-	return rollout.Census{Children: children, Parents: parents}
+	return rollout.ChildCounts{Children: children, Parents: parents}
 }
 
 // storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no

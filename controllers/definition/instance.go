@@ -28,8 +28,8 @@ type instance struct {
 	reconciler *parent.Reconciler
 	guard      guarded
 	// queue is processed by sides. An instance that shares the parents with the one that runs has these, but neither is used.
-	queue *controller.Controller
-	sides *sides
+	queue  *controller.Controller
+	router *router
 	// passes are those that may use the instance.
 	passes atomic.Int32
 	// joined is set once the instance syncs parents beside the one that runs, and cancelSync once it waits for its caches for that.
@@ -103,15 +103,15 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 	if s.running == nil { // Otherwise the spec that runs tells what the definition writes.
 		reconciler.Register()
 	}
-	sides := &sides{}
+	router := &router{}
 	built := &instance{
-		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log, sides: sides,
+		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log, router: router,
 		queue: controller.New(controller.Config{
-			Name: loopName(key), Reconciler: sides, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
+			Name: loopName(key), Reconciler: router, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
 		}),
 	}
-	sides.set(split{stable: built})
+	router.set(split{stable: built})
 	self.Store(built)
 	h.WebhookPreview.Start(func(ctx context.Context) scripts.Preview { return r.previewWebhooks(ctx, s, built) })
 	changed() // A preview may have been asked for already.

@@ -181,7 +181,7 @@ func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.Revis
 	if state.Held == "" {
 		return ""
 	}
-	serves := rollout.GoesOn(serving)
+	serves := rollout.StillServingText(serving)
 	if serving == "" && s.running != nil { // Its hooks are webhooks.
 		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.Generation)
 	}

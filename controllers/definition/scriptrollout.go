@@ -191,7 +191,7 @@ func (i *instance) findPin(object *unstructured.Unstructured, v *rollout.Progres
 		return string(pinned.ID)
 	case !errors.Is(err, scripts.ErrLoading):
 		v.Problem = fmt.Sprintf("spec.scriptRollout.revision: %v\n%s; pin another one, or take the pin away: %s",
-			err, rollout.GoesOn(v.Serving), rollout.UnpinCommand(object))
+			err, rollout.StillServingText(v.Serving), rollout.UnpinCommand(object))
 	}
 	return ""
 }
@@ -203,7 +203,7 @@ func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []roll
 	if stable.SpecHash == "" {
 		stable.SpecHash = s.running.guard.spec
 	}
-	now := s.running.sides.split
+	now := s.running.router.split
 	add := func(object *unstructured.Unstructured, last parent.LastSync) {
 		side := now.of(object)
 		p := rollout.Parent{

@@ -11,9 +11,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// sides sends each parent to the instance that syncs it. While an edit of the definition is rolled out there are two, and one queue: so no
+// router sends each parent to the instance that syncs it. While an edit of the definition is rolled out there are two, and one queue: so no
 // parent is in a pass of both.
-type sides struct {
+type router struct {
 	mu sync.RWMutex
 	split
 }
@@ -44,7 +44,7 @@ func (s split) cached(key controller.Key) *unstructured.Unstructured {
 }
 
 // set changes the sides. It returns which parents change theirs.
-func (s *sides) set(next split) (moves func(*unstructured.Unstructured) bool) {
+func (s *router) set(next split) (moves func(*unstructured.Unstructured) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.split
@@ -54,7 +54,7 @@ func (s *sides) set(next split) (moves func(*unstructured.Unstructured) bool) {
 
 // Reconcile syncs a parent. What the other instance knows of it is forgotten, as all of it may be out of date once the parent is its own
 // again.
-func (s *sides) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
+func (s *router) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	now, side, done := s.enter(key)
 	defer done()
 	object := now.cached(key)
@@ -75,7 +75,7 @@ func (s *sides) Reconcile(ctx context.Context, key controller.Key) (controller.R
 }
 
 // enter returns the instance that syncs a parent now, and what to call at the end: neither side is closed before.
-func (s *sides) enter(key controller.Key) (now split, side *instance, done func()) {
+func (s *router) enter(key controller.Key) (now split, side *instance, done func()) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	now, side = s.split, s.stable

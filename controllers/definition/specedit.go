@@ -218,10 +218,10 @@ func (r *Reconciler) assignSides(object *unstructured.Unstructured, s *runtimeSt
 
 // divide changes which instance syncs which parent, and enqueues the parents that change sides.
 func (r *Reconciler) divide(s *runtimeState, next split) {
-	moves := s.running.sides.set(next)
+	moves := s.running.router.set(next)
 	for _, i := range []*instance{next.stable, next.updated} {
 		if i != nil {
-			i.reconciler.ResyncSome(s.running.queue, r.config.ReloadSpread, moves)
+			i.reconciler.ResyncSelected(s.running.queue, r.config.ReloadSpread, moves)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	}
 	s.setRemovedWarnings(now)
 	now.queue, previous.queue = previous.queue, now.queue
-	now.sides, previous.sides = previous.sides, now.sides
+	now.router, previous.router = previous.router, now.router
 	now.startedAt = r.config.Environment.Clock.Now()
 	previous.reconciler.MarkReplaced()
 	s.running, s.updated = now, nil

@@ -34,8 +34,8 @@ func (s *Set) validate() error {
 	return nil
 }
 
-// Given returns a definition of the set without defaults, as it is in the files.
-func (s *Set) Given(definition *document.Object) *document.Object {
+// WithoutDefaults returns a definition of the set without defaults, as it is in the files.
+func (s *Set) WithoutDefaults(definition *document.Object) *document.Object {
 	if given := s.given[definition]; given != nil {
 		return given
 	}

@@ -61,11 +61,11 @@ func (r *Reconciler) Watch(queue Queue) error {
 
 // Resync enqueues all parents behind fresh events, one per interval.
 func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
-	r.ResyncSome(queue, interval, func(*unstructured.Unstructured) bool { return true })
+	r.ResyncSelected(queue, interval, func(*unstructured.Unstructured) bool { return true })
 }
 
-// ResyncSome does so with the parents that selects returns true for.
-func (r *Reconciler) ResyncSome(queue Queue, interval time.Duration, selects func(parent *unstructured.Unstructured) bool) {
+// ResyncSelected does so with the parents that selects returns true for.
+func (r *Reconciler) ResyncSelected(queue Queue, interval time.Duration, selects func(parent *unstructured.Unstructured) bool) {
 	var after time.Duration
 	for i := range r.sources.Parents {
 		for _, parent := range r.sources.Parents[i].Cache.List() {

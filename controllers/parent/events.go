@@ -196,7 +196,7 @@ func pluralOf(kind, resource string) string {
 func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 	asked := p.waitEvents(desired.Waits())
 	for _, event := range desired.Events {
-		asked = append(asked, p.hookEvents.Ask(event))
+		asked = append(asked, p.hookEvents.Request(event))
 	}
 	if !applied {
 		p.env.Metrics.CountEvents(p.config.Definition, notices.EventsWithheld, len(asked))
@@ -218,7 +218,7 @@ func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 }
 
 // waitEvents returns an event for each reason that hooks wait for. The reason makes it what it is, not the message.
-func (p *pass) waitEvents(waits []variant.Wait) (asked []notices.AskedEvent) {
+func (p *pass) waitEvents(waits []variant.Wait) (asked []notices.RequestedEvent) {
 	if len(waits) == 0 {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (p *pass) waitEvents(waits []variant.Wait) (asked []notices.AskedEvent) {
 		}
 		event := variant.Event{Type: corev1.EventTypeNormal, Reason: variant.ReasonWaiting,
 			Message: text + ": until then " + listsOf(wait) + " stay as they are"}
-		asked = append(asked, p.hookEvents.AskAsWait(event, wait.Reason))
+		asked = append(asked, p.hookEvents.RequestAsWait(event, wait.Reason))
 		count[wait.Reason] = 0
 	}
 	return asked

@@ -225,7 +225,7 @@ func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, err
 	if !errors.As(err, &missing) {
 		return found, err
 	}
-	p.related.AwaitServed(p.key, apiVersion, resource)
+	p.related.AwaitResource(p.key, apiVersion, resource)
 	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before AwaitServed.
 }
 

@@ -49,8 +49,8 @@ func (e Edit) Name() string {
 	return e.ID(Edit{})
 }
 
-// Census is how many children there are, of how many parents.
-type Census struct {
+// ChildCounts is how many children there are, of how many parents.
+type ChildCounts struct {
 	Children map[schema.GroupKind]int
 	Parents  int
 	// At is when they were counted.
@@ -64,7 +64,7 @@ type Record struct {
 	Settled, Edit Edit
 	Since         time.Time
 	// Before is what there was before the first deletion that counts, or nil.
-	Before *Census
+	Before *ChildCounts
 }
 
 // Settles reports whether Edit has served for so long that it has settled. complete is set if it serves all parents.
@@ -112,8 +112,8 @@ func (h Hold) IsOfEdit() bool { return h.Edit != h.Settled }
 // may be called by several goroutines.
 type Guard struct {
 	clock clock.PassiveClock
-	// census counts the children that are not being deleted and were created before a time, or all if that is zero.
-	census func(createdBefore time.Time) Census
+	// countChildren counts the children that are not being deleted and were created before a time, or all if that is zero.
+	countChildren func(createdBefore time.Time) ChildCounts
 	// store makes a record outlive the process.
 	store func(context.Context, Record) error
 	// limits returns those of the definition.
@@ -143,20 +143,20 @@ type Guard struct {
 // NewGuard returns a Guard. record is what an earlier process has stored.
 func NewGuard(
 	clock clock.PassiveClock, record Record,
-	census func(createdBefore time.Time) Census, store func(context.Context, Record) error,
+	countChildren func(createdBefore time.Time) ChildCounts, store func(context.Context, Record) error,
 	limits func() Limits, changed func(),
 ) *Guard {
-	return &Guard{clock: clock, record: record, census: census, store: store, limits: limits, changed: changed}
+	return &Guard{clock: clock, record: record, countChildren: countChildren, store: store, limits: limits, changed: changed}
 }
 
-// Loss is a child that is about to be deleted, or recreated.
-type Loss struct {
+// Deletion is a child that is about to be deleted, or recreated.
+type Deletion struct {
 	Parent, Child apply.Key
 	Action        Action
 }
 
 // MayDelete returns nil if a pass of an edit may delete a child, or why not: that exceeds the limits, or can't be recorded.
-func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Loss) error {
+func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Deletion) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.expire(); !g.isBounded(edit) {
@@ -226,7 +226,7 @@ func (g *Guard) prepare(ctx context.Context) error {
 	}
 	record, gone := g.record, map[schema.GroupKind]int{}
 	if record.Before == nil {
-		record.Before = new(g.census(time.Time{}))
+		record.Before = new(g.countChildren(time.Time{}))
 		record.Before.At = g.clock.Now()
 		if err := g.store(ctx, record); err != nil {
 			return fmt.Errorf("what the edit deletes can't be recorded in the definition's status: %w", err)
@@ -247,7 +247,7 @@ func (g *Guard) prepare(ctx context.Context) error {
 
 // recount returns how many of the children are gone that there were before the first deletion, by kind, from those that are left.
 func (g *Guard) recount() map[schema.GroupKind]int {
-	return g.record.Gone(g.census(g.record.Before.At.Truncate(time.Second)).Children)
+	return g.record.Gone(g.countChildren(g.record.Before.At.Truncate(time.Second)).Children)
 }
 
 // Gone returns how many children are gone that count with what an edit deletes once it takes over, by kind: for its preview.
@@ -363,7 +363,7 @@ func (g *Guard) settle(edit Edit) {
 func (g *Guard) SetInitial(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.census(time.Time{}).Children) == 0 {
+	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countChildren(time.Time{}).Children) == 0 {
 		g.settle(edit)
 	}
 }

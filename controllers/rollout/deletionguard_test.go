@@ -47,8 +47,8 @@ func newGuardEnv(t *testing.T) *guardEnv {
 }
 
 func (e *guardEnv) restart(record Record) {
-	e.Guard = NewGuard(e.clock, record, func(time.Time) Census {
-		return Census{Children: maps.Clone(e.left), Parents: 5}
+	e.Guard = NewGuard(e.clock, record, func(time.Time) ChildCounts {
+		return ChildCounts{Children: maps.Clone(e.left), Parents: 5}
 	}, func(_ context.Context, r Record) error {
 		e.stored = append(e.stored, r)
 		return e.refused
@@ -64,7 +64,7 @@ func (e *guardEnv) bound(deleted string) {
 // remove deletes children number from to below to as an edit, as far as it may, and returns how many that were.
 func (e *guardEnv) remove(edit Edit, kind schema.GroupVersionKind, from, to int) (removed int) {
 	for n := from; n < to; n++ {
-		loss := Loss{
+		loss := Deletion{
 			Parent: apply.Key{Name: fmt.Sprint("p", n/2)}, Child: apply.Key{Kind: kind, Name: fmt.Sprint("c", n)}, Action: Delete,
 		}
 		if err := e.MayDelete(context.Background(), edit, loss); err == nil {
@@ -86,14 +86,14 @@ func TestGuardWalk(t *testing.T) {
 			children[n] = clock.Now()
 		}
 		clock.Step(time.Hour)
-		census := func(before time.Time) Census {
+		countChildren := func(before time.Time) ChildCounts {
 			count := 0
 			for _, created := range children {
 				if !created.IsZero() && (before.IsZero() || created.Before(before)) {
 					count++
 				}
 			}
-			return Census{Children: map[schema.GroupKind]int{configMap.GroupKind(): count}, Parents: 1}
+			return ChildCounts{Children: map[schema.GroupKind]int{configMap.GroupKind(): count}, Parents: 1}
 		}
 		limits := Limits{}
 		if seed%2 > 0 {
@@ -101,7 +101,7 @@ func TestGuardWalk(t *testing.T) {
 			limits.Always = &v1alpha1.DeletionGuard{MaxDeletedChildren: &half}
 		}
 		store, limitsOf := func(context.Context, Record) error { return nil }, func() Limits { return limits }
-		guard := NewGuard(clock, Record{Settled: first, Edit: first}, census, store, limitsOf, func() {})
+		guard := NewGuard(clock, Record{Settled: first, Edit: first}, countChildren, store, limitsOf, func() {})
 		serving, history := first, []string{}
 		lost, counted := map[int]bool{}, time.Time{} // Of those that were counted, by edits that have not settled.
 		for range 200 {
@@ -116,7 +116,7 @@ func TestGuardWalk(t *testing.T) {
 				clock.Step(SettleTime)
 				guard.SetServing(serving, true)
 			case 3:
-				guard = NewGuard(clock, guard.Record(), census, store, limitsOf, func() {})
+				guard = NewGuard(clock, guard.Record(), countChildren, store, limitsOf, func() {})
 			case 4: // What serves makes again what is missing.
 				for n := range children {
 					if children[n].IsZero() {
@@ -136,7 +136,7 @@ func TestGuardWalk(t *testing.T) {
 					continue
 				}
 				settled := !guard.isBounded(edit)
-				err := guard.MayDelete(t.Context(), edit, Loss{Child: apply.Key{Kind: configMap, Name: fmt.Sprint(n)}, Action: Delete})
+				err := guard.MayDelete(t.Context(), edit, Deletion{Child: apply.Key{Kind: configMap, Name: fmt.Sprint(n)}, Action: Delete})
 				if history = append(history, fmt.Sprint(edit, n, settled, err)); err != nil {
 					continue
 				}

@@ -311,8 +311,8 @@ func (f *Findings) countOf(kind schema.GroupKind, action Action) int {
 	return 0
 }
 
-// AddUnmade adds parents of which nothing is known, for one reason.
-func (f *Findings) AddUnmade(parents int, why error) {
+// AddUnknown adds parents of which nothing is known, for one reason.
+func (f *Findings) AddUnknown(parents int, why error) {
 	if f.Unknown += parents; parents > 0 {
 		f.addUnknown(apply.Key{}, why, parents)
 	}
@@ -320,7 +320,7 @@ func (f *Findings) AddUnmade(parents int, why error) {
 
 // addUnknown adds why parents are unknown.
 func (f *Findings) addUnknown(key apply.Key, err error, parents int) {
-	var uncalled UnmadeError
+	var uncalled SkippedCallError
 	switch {
 	case errors.As(err, &uncalled), errors.Is(err, engines.ErrBackoff):
 		f.firstUncalled.keep(key, err)

@@ -23,7 +23,7 @@ func RecordOf(stored *v1alpha1.DeletionGuardStatus) (record Record) {
 	if stored.Parents == nil || stored.CountedAt == nil {
 		return record
 	}
-	record.Before = &Census{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
+	record.Before = &ChildCounts{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
 	for _, c := range stored.Children {
 		record.Before.Children[schema.GroupKind{Group: c.Group, Kind: c.Kind}] = int(c.Count)
 	}

@@ -65,8 +65,8 @@ func (v Progress) Serves(loaded scripts.RevisionID) scripts.RevisionID {
 	return loaded
 }
 
-// GoesOn returns which revision serves on, or that none does.
-func GoesOn(serving scripts.RevisionID) string {
+// StillServingText returns which revision serves on, or that none does.
+func StillServingText(serving scripts.RevisionID) string {
 	if serving == "" {
 		return "nothing serves"
 	}
@@ -81,7 +81,7 @@ func UnpinCommand(definition *unstructured.Unstructured) string {
 // PinMessage returns what a pin does, and what the sources hold meanwhile.
 func PinMessage(definition *unstructured.Unstructured, state scripts.State, pin, serving scripts.RevisionID) string {
 	if !serving.IsKnownAs(pin) {
-		return fmt.Sprintf("revision %s is read from the archive, as spec.scriptRollout.revision pins it; %s", pin.Short(), GoesOn(serving))
+		return fmt.Sprintf("revision %s is read from the archive, as spec.scriptRollout.revision pins it; %s", pin.Short(), StillServingText(serving))
 	}
 	desired, then := "the scripts hold revision "+state.Desired.Short(), "to let it take over"
 	switch {
@@ -127,7 +127,7 @@ func (v Progress) Condition(object *unstructured.Unstructured, managers string) 
 	case v.PinHeld != nil:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonHeld
 		c.Message = fmt.Sprintf("%s\n%s; take the pin away, or let it through: %s",
-			scripts.PinHeldText(scripts.RevisionID(v.PinHeld.Revision), v.PinHeld.Message), GoesOn(v.Serving), approve(v.PinHeld.Revision))
+			scripts.PinHeldText(scripts.RevisionID(v.PinHeld.Revision), v.PinHeld.Message), StillServingText(v.Serving), approve(v.PinHeld.Revision))
 	case v.Unarchived != "":
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotArchived
 		c.Message = v.Unarchived + "\n" + stable + " goes on serving"

@@ -9,16 +9,16 @@ import (
 // ErrUnknown is why nothing can be told of a parent.
 var ErrUnknown = errors.New("not previewed")
 
-// UnmadeError is why a call is not made. It is ErrUnknown.
-type UnmadeError string
+// SkippedCallError is why a call is not made. It is ErrUnknown.
+type SkippedCallError string
 
 // ErrLate is why a call is not made after others.
-const ErrLate UnmadeError = "the calls for other parents took too long, or too much memory"
+const ErrLate SkippedCallError = "the calls for other parents took too long, or too much memory"
 
-func (e UnmadeError) Error() string { return string(e) }
+func (e SkippedCallError) Error() string { return string(e) }
 
 // Is reports whether the target is ErrUnknown.
-func (e UnmadeError) Is(target error) bool { return target == ErrUnknown }
+func (e SkippedCallError) Is(target error) bool { return target == ErrUnknown }
 
 // IsUnknown reports whether an error says nothing about the scripts.
 func IsUnknown(err error) bool {

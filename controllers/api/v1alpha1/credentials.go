@@ -50,8 +50,8 @@ type CABundle struct {
 	ConfigMapRef *CAReference `json:"configMapRef,omitempty"`
 }
 
-// ObjectReference names a namespaced object. The field determines its kind.
-type ObjectReference struct {
+// NamespacedReference names a namespaced object. The field determines its kind.
+type NamespacedReference struct {
 	// Name of the object.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
@@ -62,7 +62,7 @@ type ObjectReference struct {
 
 // CAReference is a key of a Secret or ConfigMap that holds certificates.
 type CAReference struct {
-	ObjectReference `json:",inline"`
+	NamespacedReference `json:",inline"`
 	// Key that holds them. Defaults to ca.crt.
 	// +optional
 	Key string `json:"key,omitempty"`
@@ -74,7 +74,7 @@ func (r *CAReference) DataKey() string { return orDefault(r.Key, "ca.crt") }
 // ClientTLS is a certificate and its private key, both PEM-encoded.
 type ClientTLS struct {
 	// SecretRef is the Secret that holds both, commonly of type kubernetes.io/tls.
-	SecretRef ObjectReference `json:"secretRef"`
+	SecretRef NamespacedReference `json:"secretRef"`
 	// CertKey is the key of the certificate. Defaults to tls.crt.
 	// +optional
 	CertKey string `json:"certKey,omitempty"`
@@ -111,7 +111,7 @@ type Authorization struct {
 // both, with a TokenReview or by the cluster's OpenID keys.
 type ServiceAccountToken struct {
 	// ServiceAccountRef is the account of the token.
-	ServiceAccountRef ObjectReference `json:"serviceAccountRef"`
+	ServiceAccountRef NamespacedReference `json:"serviceAccountRef"`
 	// Audience is the server that the token is for. The server must verify it. An
 	// audience of the API server itself is refused: the called server could use such a
 	// token with all permissions of the account.
@@ -138,7 +138,7 @@ func (a *Authorization) Scheme() string { return orDefault(a.Type, "Bearer") }
 
 // SecretKeyReference is one key of a Secret.
 type SecretKeyReference struct {
-	ObjectReference `json:",inline"`
+	NamespacedReference `json:",inline"`
 	// Key of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
@@ -148,7 +148,7 @@ type SecretKeyReference struct {
 // contain a colon.
 type BasicAuth struct {
 	// SecretRef is the Secret that holds both.
-	SecretRef ObjectReference `json:"secretRef"`
+	SecretRef NamespacedReference `json:"secretRef"`
 	// UsernameKey is the key of the user name. Defaults to username.
 	// +optional
 	UsernameKey string `json:"usernameKey,omitempty"`

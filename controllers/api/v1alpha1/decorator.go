@@ -107,7 +107,7 @@ func (r *DecoratorAttachmentRule) UpdateMethod() ChildUpdateMethod {
 	if r.UpdateStrategy == nil {
 		return ChildUpdateOnDelete
 	}
-	return r.UpdateStrategy.Method.AtOnce()
+	return r.UpdateStrategy.Method.WithoutRolling()
 }
 
 // DecoratorControllerList is a list of DecoratorControllers.

@@ -120,7 +120,7 @@ func (r *MapOutputRule) UpdateMethod() ChildUpdateMethod {
 	if r.UpdateStrategy == nil {
 		return ChildUpdateOnDelete
 	}
-	return r.UpdateStrategy.Method.AtOnce()
+	return r.UpdateStrategy.Method.WithoutRolling()
 }
 
 // MapControllerList is a list of MapControllers.

@@ -18,15 +18,15 @@ const (
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
 
-// Rolling reports whether the method updates children a few at a time.
-func (m ChildUpdateMethod) Rolling() bool {
+// IsRolling reports whether the method updates children a few at a time.
+func (m ChildUpdateMethod) IsRolling() bool {
 	return m == ChildUpdateRollingRecreate || m == ChildUpdateRollingInPlace
 }
 
-// AtOnce returns the method for all children at once: Recreate for RollingRecreate, InPlace
+// WithoutRolling returns the method for all children at once: Recreate for RollingRecreate, InPlace
 // for RollingInPlace, OnDelete for none, and any other unchanged. Decorators use it, as they
 // accept the rolling methods like metacontroller.
-func (m ChildUpdateMethod) AtOnce() ChildUpdateMethod {
+func (m ChildUpdateMethod) WithoutRolling() ChildUpdateMethod {
 	switch m {
 	case ChildUpdateRollingRecreate:
 		return ChildUpdateRecreate

@@ -289,7 +289,7 @@ func childRules[R any, P childRule[R]](
 				field, i, resource.GroupResource(), field, first, rules[first].Kind.Version)
 		}
 		rules = append(rules, variant.ChildRule{
-			Resource: resource, Method: apply.Method(rule.UpdateMethod().AtOnce()),
+			Resource: resource, Method: apply.Method(rule.UpdateMethod().WithoutRolling()),
 			Strategy: apply.Strategy(rule.Strategy(settings.ApplyStrategy, p.Strategy)), Force: rule.Force(),
 		})
 	}

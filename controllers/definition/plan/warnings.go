@@ -79,7 +79,7 @@ func (p Planner) RelatedWarnings(plan *Plan) []Warning {
 	case customize == nil:
 		return nil
 	case customize.Limits.Declared != nil:
-		return p.unservedRelated(customize.Limits.Declared)
+		return p.missingRelated(customize.Limits.Declared)
 	case customize.Limits.RefuseSecrets:
 		return nil
 	}
@@ -88,9 +88,9 @@ func (p Planner) RelatedWarnings(plan *Plan) []Warning {
 		"as nothing says what it needs: list that in relatedResources"}}
 }
 
-// unservedRelated returns the warning about declared resources that are not served, which may be
+// missingRelated returns the warning about declared resources that are not served, which may be
 // misspelled.
-func (p Planner) unservedRelated(declared []parent.DeclaredRule) []Warning {
+func (p Planner) missingRelated(declared []parent.DeclaredRule) []Warning {
 	var unserved []string
 	for i, rule := range declared {
 		_, err := p.Find(rule.GroupVersion().String(), rule.Resource)

@@ -232,9 +232,9 @@ func (c *collector) credentials() {
 		if given == nil {
 			continue
 		}
-		secret := func(of v1alpha1.ObjectReference) { c.fixed("", "secrets", "", of.Namespace, of.Name, readVerbs...) }
+		secret := func(of v1alpha1.NamespacedReference) { c.fixed("", "secrets", "", of.Namespace, of.Name, readVerbs...) }
 		if ca := given.CABundle; ca != nil && ca.SecretRef != nil {
-			secret(ca.SecretRef.ObjectReference)
+			secret(ca.SecretRef.NamespacedReference)
 		}
 		if ca := given.CABundle; ca != nil && ca.ConfigMapRef != nil {
 			c.fixed("", "configmaps", "", ca.ConfigMapRef.Namespace, ca.ConfigMapRef.Name, readVerbs...)
@@ -246,7 +246,7 @@ func (c *collector) credentials() {
 			secret(given.BasicAuth.SecretRef)
 		}
 		if a := given.Authorization; a != nil && a.SecretRef != nil {
-			secret(a.SecretRef.ObjectReference)
+			secret(a.SecretRef.NamespacedReference)
 		}
 		if a := given.Authorization; a != nil && a.ServiceAccountToken != nil {
 			of := a.ServiceAccountToken.ServiceAccountRef

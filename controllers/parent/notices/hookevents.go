@@ -86,20 +86,20 @@ func (e *HookEvents) limiter(l EventLimits) flowcontrol.PassiveRateLimiter {
 	return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(l.QPS, l.Burst, e.clock)
 }
 
-// AskedEvent is an event with the key by which it is known again.
-type AskedEvent struct {
+// RequestedEvent is an event with the key by which it is known again.
+type RequestedEvent struct {
 	variant.Event
 	Key uint64
 }
 
-// Ask returns the event of a hook. Its text makes it what it is.
-func (e *HookEvents) Ask(event variant.Event) AskedEvent {
-	return AskedEvent{event, maphash.Comparable(e.seed, event)}
+// Request returns the event of a hook. Its text makes it what it is.
+func (e *HookEvents) Request(event variant.Event) RequestedEvent {
+	return RequestedEvent{event, maphash.Comparable(e.seed, event)}
 }
 
-// AskAsWait returns an event about a wait for a reason, which makes it what it is, and not its text.
-func (e *HookEvents) AskAsWait(event variant.Event, reason string) AskedEvent {
-	return AskedEvent{event, maphash.Comparable(e.seed, [2]string{event.Reason, reason})}
+// RequestAsWait returns an event about a wait for a reason, which makes it what it is, and not its text.
+func (e *HookEvents) RequestAsWait(event variant.Event, reason string) RequestedEvent {
+	return RequestedEvent{event, maphash.Comparable(e.seed, [2]string{event.Reason, reason})}
 }
 
 // choice is what becomes of the events of an answer.
@@ -113,7 +113,7 @@ type choice struct {
 // Choose returns which of the events in an answer to emit: those that the answer before did not have. The first answer after an earlier
 // process has none before it. If its pass wrote nothing, the earlier process has emitted its events.
 // more is how many events the answer has beyond those.
-func (e *HookEvents) Choose(key controller.Key, parent *unstructured.Unstructured, asked []AskedEvent, more int, wrote bool) choice {
+func (e *HookEvents) Choose(key controller.Key, parent *unstructured.Unstructured, asked []RequestedEvent, more int, wrote bool) choice {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.isKnown(parent) || wrote

@@ -14,9 +14,9 @@ import (
 )
 
 // asked returns events with the words of a text as messages.
-func asked(e *HookEvents, words string) (events []AskedEvent) {
+func asked(e *HookEvents, words string) (events []RequestedEvent) {
 	for word := range strings.FieldsSeq(words) {
-		events = append(events, e.Ask(variant.Event{Type: "Normal", Reason: "Said", Message: word}))
+		events = append(events, e.Request(variant.Event{Type: "Normal", Reason: "Said", Message: word}))
 	}
 	return events
 }
@@ -147,7 +147,7 @@ func TestHookEventsForget(t *testing.T) {
 func TestManyHookEvents(t *testing.T) {
 	e := NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Time{})
 	const many = 200_000
-	events := make([]AskedEvent, many)
+	events := make([]RequestedEvent, many)
 	for i := range events {
 		events[i].Key = uint64(i)
 	}

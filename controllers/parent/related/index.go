@@ -32,7 +32,7 @@ type Index struct {
 	rules      map[ruleID]*sharedRule
 	index      map[indexKey]map[*sharedRule]bool
 	namespaces *informer.Handle                // once a rule selects namespaces
-	unserved   map[controller.Key]resourceName // the resource that a parent waits for
+	awaited    map[controller.Key]resourceName // the resource that a parent waits for
 	unsynced   waiters.Sets[schema.GroupVersionResource]
 
 	ctx    context.Context // ends on close
@@ -78,7 +78,7 @@ func NewIndex(pool *informer.Pool) *Index {
 		ctx: ctx, cancel: cancel, pool: pool, Queue: func(controller.Key) {},
 		caches:  map[schema.GroupVersionResource]*cache{},
 		parents: map[controller.Key]*Request{}, rules: map[ruleID]*sharedRule{}, index: map[indexKey]map[*sharedRule]bool{},
-		unserved: map[controller.Key]resourceName{}, unsynced: waiters.Sets[schema.GroupVersionResource]{},
+		awaited: map[controller.Key]resourceName{}, unsynced: waiters.Sets[schema.GroupVersionResource]{},
 	}
 }
 
@@ -131,7 +131,7 @@ func (r *Index) Set(key controller.Key, parent *unstructured.Unstructured, asked
 		asked.Rules[i] = shared.Rule
 	}
 	r.dropRules(key, kept)
-	delete(r.unserved, key)
+	delete(r.awaited, key)
 	r.parents[key] = &asked
 	return nil
 }
@@ -209,7 +209,7 @@ func (r *Index) Forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(key)
-	delete(r.unserved, key)
+	delete(r.awaited, key)
 	r.unsynced.Drop(key)
 }
 

@@ -13,11 +13,11 @@ import (
 // resourceName is a resource as a customize answer names it.
 type resourceName struct{ apiVersion, resource string }
 
-// AwaitServed records the resource that a parent waits for, in place of an earlier one.
-func (r *Index) AwaitServed(key controller.Key, apiVersion, resource string) {
+// AwaitResource records the resource that a parent waits for, in place of an earlier one.
+func (r *Index) AwaitResource(key controller.Key, apiVersion, resource string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unserved[key] = resourceName{apiVersion, resource}
+	r.awaited[key] = resourceName{apiVersion, resource}
 }
 
 // ResourcesChanged enqueues the parents that wait for resources that find now knows. It closes
@@ -27,13 +27,13 @@ func (r *Index) ResourcesChanged(find findFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	served := map[resourceName]bool{}
-	for key, name := range r.unserved {
+	for key, name := range r.awaited {
 		if _, asked := served[name]; !asked {
 			_, err := find(name.apiVersion, name.resource)
 			served[name] = err == nil
 		}
 		if served[name] {
-			delete(r.unserved, key)
+			delete(r.awaited, key)
 			r.Queue(key)
 		}
 	}

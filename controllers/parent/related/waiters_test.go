@@ -17,9 +17,9 @@ func TestUnservedResource(t *testing.T) {
 	var enqueued []string
 	r.Queue = func(key controller.Key) { enqueued = append(enqueued, key.Name) }
 	gadgets, gizmos := resourceName{"example.com/v1", "gadgets"}, resourceName{"example.com/v1", "gizmos"}
-	r.AwaitServed(controller.Key{Name: "a"}, gadgets.apiVersion, gadgets.resource)
-	r.AwaitServed(controller.Key{Name: "b"}, gizmos.apiVersion, gizmos.resource)
-	r.AwaitServed(controller.Key{Name: "gone"}, gadgets.apiVersion, gadgets.resource)
+	r.AwaitResource(controller.Key{Name: "a"}, gadgets.apiVersion, gadgets.resource)
+	r.AwaitResource(controller.Key{Name: "b"}, gizmos.apiVersion, gizmos.resource)
+	r.AwaitResource(controller.Key{Name: "gone"}, gadgets.apiVersion, gadgets.resource)
 	r.Forget(controller.Key{Name: "gone"})
 	served := map[resourceName]bool{}
 	find := func(apiVersion, resource string) (discovery.Resource, error) {
@@ -47,10 +47,10 @@ func TestOneUnservedResource(t *testing.T) {
 	r := NewIndex(nil)
 	defer r.Close()
 	for i := range 1000 {
-		r.AwaitServed(controller.Key{Name: "a"}, "example.com/v1", fmt.Sprint("nonsuches-", i))
+		r.AwaitResource(controller.Key{Name: "a"}, "example.com/v1", fmt.Sprint("nonsuches-", i))
 	}
-	if len(r.unserved) != 1 {
-		t.Errorf("%d resources are waited for, want 1", len(r.unserved))
+	if len(r.awaited) != 1 {
+		t.Errorf("%d resources are waited for, want 1", len(r.awaited))
 	}
 }
 

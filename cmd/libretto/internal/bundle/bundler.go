@@ -61,7 +61,7 @@ func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, de
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
 	}
-	b := &Bundle{Definition: asGiven(set.Given(definition))}
+	b := &Bundle{Definition: asGiven(set.WithoutDefaults(definition))}
 	if len(spec.Sources) == 0 {
 		return b, nil
 	}

@@ -18,9 +18,9 @@ import (
 
 // Why calls are not made.
 const (
-	errTime    rollout.UnmadeError = "the preview takes too long"
-	errWebhook rollout.UnmadeError = "a webhook answers, which previews call only with sideEffects: None"
-	errRefused rollout.UnmadeError = "the server asked to be called later"
+	errTime    rollout.SkippedCallError = "the preview takes too long"
+	errWebhook rollout.SkippedCallError = "a webhook answers, which previews call only with sideEffects: None"
+	errRefused rollout.SkippedCallError = "the server asked to be called later"
 )
 
 // calls are those of one pass over some parents.
@@ -89,7 +89,7 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	case time.Now().After(b.calls.until):
 		return engines.Response{}, unmade(errTime)
 	case b.calls.bytes > maxBytes:
-		return engines.Response{}, unmade(rollout.UnmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
+		return engines.Response{}, unmade(rollout.SkippedCallError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
 	}
 	call.Background = true
 	response, err := b.run(ctx, call, timeout)
@@ -128,6 +128,6 @@ func (uncalled) Run(context.Context, engines.Call) (engines.Response, error) {
 }
 
 // unmade returns the error of a call that is not made.
-func unmade(why rollout.UnmadeError) error {
+func unmade(why rollout.SkippedCallError) error {
 	return &engines.Error{Kind: engines.Failed, Message: why.Error(), Err: why}
 }

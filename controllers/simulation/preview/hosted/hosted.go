@@ -74,7 +74,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 				Unknown: r.findings.Unknown + r.left(), Inconclusive: true, Held: fmt.Sprintf("it could not be previewed: %v", err),
 			}
 		case err != nil:
-			r.findings.AddUnmade(r.left(), err)
+			r.findings.AddUnknown(r.left(), err)
 		}
 		switch {
 		case err == nil && more:
@@ -137,7 +137,7 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 	}
 	b, err := r.preview(ctx, sample)
 	if err != nil {
-		f.AddUnmade(len(sample.Parents), err)
+		f.AddUnknown(len(sample.Parents), err)
 		return false, err
 	}
 	f.Add(b)
@@ -145,10 +145,10 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 	case !r.rule.WantsAll(), r.sampler.Left() == 0, r.rule.IsDecided(f):
 		return false, nil
 	case f.Late >= maxLate:
-		f.AddUnmade(r.sampler.Left(), rollout.ErrLate)
+		f.AddUnknown(r.sampler.Left(), rollout.ErrLate)
 		return false, nil
 	case time.Now().After(r.until):
-		f.AddUnmade(r.sampler.Left(), errTime)
+		f.AddUnknown(r.sampler.Left(), errTime)
 		return false, nil
 	}
 	return true, nil
@@ -228,7 +228,7 @@ func isParent(plan *plan.Plan, object *unstructured.Unstructured) bool {
 func unknownUnless(cached bool, err error, what string) error {
 	switch {
 	case errors.Is(err, samples.ErrTooMuch):
-		return rollout.UnmadeError(err.Error())
+		return rollout.SkippedCallError(err.Error())
 	case errors.Is(err, samples.ErrNotCached):
 		return fmt.Errorf("%w: %w", rollout.ErrUnknown, err)
 	case err == nil && !cached:
@@ -237,9 +237,9 @@ func unknownUnless(cached bool, err error, what string) error {
 	return err
 }
 
-// served returns the resources of the cluster in memory. Their objects are as the API server has stored them: nothing is decoded. What is
+// knownResources returns the resources of the cluster in memory. Their objects are as the API server has stored them: nothing is decoded. What is
 // known of built-in ones is what is surely refused, and of others what is wrong with their metadata.
-func served(resources []discovery.Resource, serving *plan.Plan, related ...[]discovery.Resource) []memcluster.Resource {
+func knownResources(resources []discovery.Resource, serving *plan.Plan, related ...[]discovery.Resource) []memcluster.Resource {
 	all := memcluster.BuiltIn()
 	known := map[string]bool{}
 	for i, resource := range all {

@@ -45,7 +45,7 @@ func (r *run) passOf(
 		sample: sample, programs: c.programs(plan, texts), scripts: c.scripts(plan, revision, r.ProgramsOf), now: time.Now(),
 		base: &stage.Base{
 			Plan: plan, Host: stage.Host{HostNamespace: r.namespace}, Schemas: r.schemas,
-			Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
+			Resources: knownResources(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
 	}
 }
