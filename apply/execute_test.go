@@ -153,7 +153,7 @@ func TestMayDelete(t *testing.T) {
 	if err := results[1].Err; err != nil {
 		t.Errorf("what is not wanted any more is not deleted: %v", err)
 	}
-	if diff := cmp.Diff([]string{"delete@7 uid-of-b"}, told(client)); diff != "" {
+	if diff := cmp.Diff([]string{"delete@7 uid-of-b"}, describeRequests(client)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
 }

@@ -121,7 +121,7 @@ func TestUpdateOfContendedObject(t *testing.T) {
 			if got := Classify(result.Err); got != tc.failure {
 				t.Errorf("%s: it ends as %q (%v), want %q", tc.reason, got, result.Err, tc.failure)
 			}
-			if diff := cmp.Diff(tc.want, told(client)); diff != "" {
+			if diff := cmp.Diff(tc.want, describeRequests(client)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})

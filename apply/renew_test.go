@@ -17,8 +17,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// told writes down requests with their preconditions.
-func told(client *fake.FakeDynamicClient) []string {
+// describeRequests writes down requests with their preconditions.
+func describeRequests(client *fake.FakeDynamicClient) []string {
 	var out []string
 	for _, a := range client.Actions() {
 		line := a.GetVerb()
@@ -128,7 +128,7 @@ func TestExecuteRenews(t *testing.T) {
 			if got := result.Change.Observed.GetResourceVersion(); got != tc.version {
 				t.Errorf("%s: the outcome is of version %s, want %s", tc.reason, got, tc.version)
 			}
-			if diff := cmp.Diff(tc.want, told(client)); diff != "" {
+			if diff := cmp.Diff(tc.want, describeRequests(client)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})

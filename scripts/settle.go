@@ -13,7 +13,7 @@ type settling struct {
 	openedAt time.Time
 	// badSince is when a content that would do harm, or does not load, was first seen, or zero, and told is set if that waits no more.
 	badSince time.Time
-	told     bool
+	reported bool
 	// again is when to look at the sources again, or zero.
 	again time.Time
 }
@@ -55,15 +55,15 @@ func (t *Tree) observe(content fingerprint) {
 	s := &t.settling
 	switch {
 	case !s.known: // What served before a restart goes on at once.
-		s.known, s.told = true, t.spec.Serving != ""
+		s.known, s.reported = true, t.spec.Serving != ""
 	case s.content == content:
 		return
 	default:
 		t.mu.Lock()
 		s.editedAt = time.Now()
 		t.mu.Unlock()
-		if s.told { // Otherwise edits without a pause would never be told.
-			s.badSince, s.told = time.Time{}, false
+		if s.reported { // Otherwise edits without a pause would never be told.
+			s.badSince, s.reported = time.Time{}, false
 		}
 	}
 	s.content = content
@@ -80,11 +80,11 @@ func (t *Tree) isUnsettled(bad bool) bool {
 	}
 	switch {
 	case !bad:
-		s.badSince, s.told = time.Time{}, false
+		s.badSince, s.reported = time.Time{}, false
 	case s.badSince.IsZero():
 		s.badSince = now
 	}
-	if bad && !s.told {
+	if bad && !s.reported {
 		if until := s.badSince.Add(t.spec.SettleTime); until.After(s.again) {
 			s.again = until
 		}
@@ -92,7 +92,7 @@ func (t *Tree) isUnsettled(bad bool) bool {
 	if now.Before(s.again) {
 		return true
 	}
-	s.again, s.told = time.Time{}, bad
+	s.again, s.reported = time.Time{}, bad
 	return false
 }
 

@@ -40,7 +40,7 @@ func TestChanges(t *testing.T) {
 		reason string
 		deeds  []deed
 		want   [2]uint64 // of a and b
-		told   int
+		listed int
 		asked  int // by the last deed
 	}{
 		"Unasked":    {"what nobody asked for is not looked at", []deed{changed(two), look(t)}, [2]uint64{}, 0, 0},
@@ -62,8 +62,8 @@ func TestChanges(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, api, clock := newSource(one)
-			told := 0
-			s.Listen(func() { told++ })
+			listed := 0
+			s.Listen(func() { listed++ })
 			for _, do := range tc.deeds {
 				api.look()
 				do(s, api, clock)
@@ -72,8 +72,8 @@ func TestChanges(t *testing.T) {
 				t.Errorf("%s: %d requests, want %d", tc.reason, got, tc.asked)
 			}
 			got := [2]uint64{s.Changes(thing("a")), s.Changes(thing("b"))}
-			if diff := cmp.Diff(tc.want, got); diff != "" || told != tc.told {
-				t.Errorf("%s: told %d times, want %d; changes -want +got:\n%s", tc.reason, told, tc.told, diff)
+			if diff := cmp.Diff(tc.want, got); diff != "" || listed != tc.listed {
+				t.Errorf("%s: told %d times, want %d; changes -want +got:\n%s", tc.reason, listed, tc.listed, diff)
 			}
 			if sum := s.Changes(thing("a"), thing("b")); sum != got[0]+got[1] {
 				t.Errorf("%d changes of both, want %d", sum, got[0]+got[1])
@@ -89,8 +89,8 @@ func TestChanges(t *testing.T) {
 func TestRun(t *testing.T) {
 	s, api, clock := newSource(map[string]string{"apis/a/v1": "1"})
 	s.For(t.Context(), thing("a"))
-	told := make(chan struct{}, 1)
-	s.Listen(func() { told <- struct{}{} })
+	listed := make(chan struct{}, 1)
+	s.Listen(func() { listed <- struct{}{} })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 	api.hash["apis/a/v1"] = "2"
 	api.mu.Unlock()
 	s.Changed()
-	for len(told) == 0 {
+	for len(listed) == 0 {
 		clock.Step(time.Second)
 	}
 	cancel()

@@ -51,16 +51,16 @@ func fetchIndex(ctx context.Context, f Fetcher) (index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OpenAPI index: %w", err)
 	}
-	var told struct {
+	var listed struct {
 		Paths map[string]struct {
 			ServerRelativeURL string `json:"serverRelativeURL"`
 		} `json:"paths"`
 	}
-	if err := json.Unmarshal(text, &told); err != nil {
+	if err := json.Unmarshal(text, &listed); err != nil {
 		return nil, fmt.Errorf("OpenAPI index: %w", err)
 	}
 	found := index{}
-	for path, document := range told.Paths {
+	for path, document := range listed.Paths {
 		if gv, ok := groupVersion(path); ok {
 			found[gv] = document.ServerRelativeURL
 		}

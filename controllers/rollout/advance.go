@@ -189,7 +189,7 @@ func (d *decision) unmatched(step int) string {
 // assess returns the first parent that fails because of the edit, or which one the step waits for and why, or neither. A parent whose
 // children are not ready is told rather than one that is to be synced soon.
 func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
-	told := Pending
+	worst := Pending
 	for i, p := range members {
 		why := p.Message
 		switch {
@@ -202,8 +202,8 @@ func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
 		case p.Health == Failing:
 			return &members[i], ""
 		}
-		if waiting == "" || p.Health == Unready && told != Unready {
-			told, waiting = p.Health, fmt.Sprintf("%s: %s", p.Name, why)
+		if waiting == "" || p.Health == Unready && worst != Unready {
+			worst, waiting = p.Health, fmt.Sprintf("%s: %s", p.Name, why)
 		}
 	}
 	return nil, waiting

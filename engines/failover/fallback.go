@@ -70,7 +70,7 @@ func joinErrors(first, second error) error {
 	if !errors.As(second, &e) {
 		return second
 	}
-	told := *e
-	told.Message = fmt.Sprintf("%s; it was asked in place of the script: %v", e.Message, first)
-	return &told
+	combined := *e
+	combined.Message = fmt.Sprintf("%s; it was asked in place of the script: %v", e.Message, first)
+	return &combined
 }

@@ -148,9 +148,9 @@ func TestURLsAreToldWithoutSecrets(t *testing.T) {
 		if !errors.As(err, &failure) {
 			t.Fatal(err)
 		}
-		told := failure.Detail() + fmt.Sprint(response.Logs)
-		if strings.Contains(told, "hidden") || !strings.Contains(told, server.URL+"/sync") {
-			t.Errorf("%s: it must name the place and no secret: %s", name, told)
+		wrapped := failure.Detail() + fmt.Sprint(response.Logs)
+		if strings.Contains(wrapped, "hidden") || !strings.Contains(wrapped, server.URL+"/sync") {
+			t.Errorf("%s: it must name the place and no secret: %s", name, wrapped)
 		}
 	}
 }

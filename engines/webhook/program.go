@@ -54,18 +54,18 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 
 // describe adds the URL and the ID of the request to an error.
 func (p *program) describe(ctx context.Context, id string, err error) *engines.Error {
-	told := engines.Error{Kind: engines.Failed, Message: err.Error()}
+	wrapped := engines.Error{Kind: engines.Failed, Message: err.Error()}
 	var e *engines.Error
 	if errors.As(err, &e) {
-		told = *e
+		wrapped = *e
 	}
 	if ctx.Err() != nil {
-		told = *engines.Ended(ctx)
-		told.Err = errors.Join(ctx.Err(), err)
+		wrapped = *engines.Ended(ctx)
+		wrapped.Err = errors.Join(ctx.Err(), err)
 	}
-	told.Message = p.displayURL + ": " + told.Message
-	told.Stack = append([]string{"request " + id}, told.Stack...)
-	return &told
+	wrapped.Message = p.displayURL + ": " + wrapped.Message
+	wrapped.Stack = append([]string{"request " + id}, wrapped.Stack...)
+	return &wrapped
 }
 
 // access returns what the endpoint is called with at this moment.

@@ -28,10 +28,10 @@ type failureLog struct {
 	details func(error) []any
 	seed    maphash.Seed
 
-	mu      sync.Mutex
-	failing map[Key]uint64 // The last failure of each, as a hash of its Signature.
-	told    bool           // Whether there was a line since some key began to fail.
-	began   time.Time      // The beginning of the interval.
+	mu       sync.Mutex
+	failing  map[Key]uint64 // The last failure of each, as a hash of its Signature.
+	reported bool           // Whether there was a line since some key began to fail.
+	began    time.Time      // The beginning of the interval.
 	// warnings, repeated and omitted count the failures of the interval: those that were logged, those that were the last one of their key
 	// again, and the others.
 	warnings, repeated, omitted int
@@ -78,7 +78,7 @@ func (f *failureLog) add(key Key, err error, failures int) {
 	default:
 		f.warnings++
 		f.exemplifyLocked(failureExample{key: key, text: text})
-		f.told = true
+		f.reported = true
 		verbosity.Warn(f.log, "reconcile failed", values...)
 	}
 }
@@ -102,8 +102,8 @@ func (f *failureLog) forget(key Key) {
 		f.example = failureExample{}
 	}
 	f.log.V(verbosity.Decisions).Info("reconcile succeeded again", "key", key.String())
-	if len(f.failing) == 0 && f.told {
-		f.told = false
+	if len(f.failing) == 0 && f.reported {
+		f.reported = false
 		f.log.Info("nothing fails any more")
 	}
 }
@@ -122,7 +122,7 @@ func (f *failureLog) summarizeLocked() {
 		return
 	}
 	if f.repeated+f.omitted > 0 && len(f.failing) > 0 {
-		f.told = true
+		f.reported = true
 		values := []any{"failing", len(f.failing), "failures", f.warnings + f.repeated + f.omitted, "omitted", f.omitted,
 			"within", took.Round(time.Second).String()}
 		if f.example.text != "" {

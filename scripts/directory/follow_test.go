@@ -19,22 +19,22 @@ import (
 // follow follows a directory for the time of the test.
 func follow(t *testing.T, root, folder string) <-chan directory.Contents {
 	t.Helper()
-	told := make(chan directory.Contents, 1000)
-	f := directory.Follower{Root: root, Folder: folder, Log: logr.Discard(), Changed: func(c directory.Contents) { told <- c }}
+	changes := make(chan directory.Contents, 1000)
+	f := directory.Follower{Root: root, Folder: folder, Log: logr.Discard(), Changed: func(c directory.Contents) { changes <- c }}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { f.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	return told
+	return changes
 }
 
 // becomes waits until the directory is reported to hold files; nil stands for no directory.
-func becomes(t *testing.T, told <-chan directory.Contents, want map[string]string) {
+func becomes(t *testing.T, changes <-chan directory.Contents, want map[string]string) {
 	t.Helper()
 	var last map[string]string
 	for deadline := time.After(8 * time.Second); ; {
 		select {
-		case c := <-told:
+		case c := <-changes:
 			if last = c.Files; (last == nil) == (want == nil) && cmp.Equal(want, last) {
 				return
 			}
@@ -62,52 +62,52 @@ type files = map[string]string
 
 func TestFollowEdits(t *testing.T) {
 	root := disk(t, files{"h/sync.js": "1"})
-	told := follow(t, root, "h")
-	becomes(t, told, files{"sync.js": "1"})
+	changes := follow(t, root, "h")
+	becomes(t, changes, files{"sync.js": "1"})
 	write(t, root+"/h/sync.js", "2")
-	becomes(t, told, files{"sync.js": "2"})
+	becomes(t, changes, files{"sync.js": "2"})
 	write(t, root+"/h/.sync.js.tmp", "3")
 	rename(t, root+"/h/.sync.js.tmp", root+"/h/sync.js")
-	becomes(t, told, files{"sync.js": "3"})
+	becomes(t, changes, files{"sync.js": "3"})
 	write(t, root+"/h/lib/deep/k.js", "k")
-	becomes(t, told, files{"sync.js": "3", "lib/deep/k.js": "k"})
+	becomes(t, changes, files{"sync.js": "3", "lib/deep/k.js": "k"})
 	write(t, root+"/h/lib/deep/k.js", "kk")
-	becomes(t, told, files{"sync.js": "3", "lib/deep/k.js": "kk"})
+	becomes(t, changes, files{"sync.js": "3", "lib/deep/k.js": "kk"})
 	remove(t, root+"/h/lib")
-	becomes(t, told, files{"sync.js": "3"})
+	becomes(t, changes, files{"sync.js": "3"})
 }
 
 func TestFollowComesAndGoes(t *testing.T) {
 	top := t.TempDir()
 	root := filepath.Join(top, "scripts")
-	told := follow(t, root, "a/h")
-	becomes(t, told, nil)
+	changes := follow(t, root, "a/h")
+	becomes(t, changes, nil)
 	write(t, root+"/a/h/sync.js", "1")
-	becomes(t, told, files{"sync.js": "1"})
+	becomes(t, changes, files{"sync.js": "1"})
 	remove(t, root+"/a")
-	becomes(t, told, nil)
+	becomes(t, changes, nil)
 	write(t, root+"/a/h/sync.js", "2")
-	becomes(t, told, files{"sync.js": "2"})
+	becomes(t, changes, files{"sync.js": "2"})
 	write(t, root+"/a/new/sync.js", "3")
 	rename(t, root+"/a/h", root+"/a/old")
 	rename(t, root+"/a/new", root+"/a/h")
-	becomes(t, told, files{"sync.js": "3"})
+	becomes(t, changes, files{"sync.js": "3"})
 	write(t, root+"/a/h/sync.js", "4")
-	becomes(t, told, files{"sync.js": "4"})
+	becomes(t, changes, files{"sync.js": "4"})
 }
 
 // A link to a folder may be made to lead elsewhere, as releases on a disk are switched.
 func TestFollowLinkedFolder(t *testing.T) {
 	root := disk(t, files{"releases/1/sync.js": "1", "releases/2/sync.js": "2", "h": "-> releases/1"})
-	told := follow(t, root, "h")
-	becomes(t, told, files{"sync.js": "1"})
+	changes := follow(t, root, "h")
+	becomes(t, changes, files{"sync.js": "1"})
 	if err := os.Symlink("releases/2", root+"/next"); err != nil {
 		t.Fatal(err)
 	}
 	rename(t, root+"/next", root+"/h")
-	becomes(t, told, files{"sync.js": "2"})
+	becomes(t, changes, files{"sync.js": "2"})
 	write(t, root+"/releases/2/sync.js", "3")
-	becomes(t, told, files{"sync.js": "3"})
+	becomes(t, changes, files{"sync.js": "3"})
 }
 
 // mount writes the next state of a volume as the kubelet does.
@@ -143,8 +143,8 @@ func TestFollowMountedVolume(t *testing.T) {
 		return files{"sync.js": fmt.Sprint(n), "lib/k.js": fmt.Sprint(n)}
 	}
 	mount(t, dir, 0, volume(0))
-	told := follow(t, root, "h")
-	becomes(t, told, volume(0))
+	changes := follow(t, root, "h")
+	becomes(t, changes, volume(0))
 	read := make(chan error, 1)
 	stop := make(chan struct{})
 	go func() {
@@ -164,7 +164,7 @@ func TestFollowMountedVolume(t *testing.T) {
 	for n := range 500 {
 		mount(t, dir, n+1, volume(n+1))
 	}
-	becomes(t, told, volume(500))
+	becomes(t, changes, volume(500))
 	close(stop)
 	if err := <-read; err != nil {
 		t.Error(err)

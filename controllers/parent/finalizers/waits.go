@@ -43,7 +43,7 @@ func NewWaits(clock clock.PassiveClock) *Waits {
 // Note records that the hook has answered without finalized. It returns the time until the
 // parent must be synced again, and reports whether to emit an event now, and whether that is the
 // first.
-func (f *Waits) Note(key controller.Key, uid types.UID) (after time.Duration, tell, first bool) {
+func (f *Waits) Note(key controller.Key, uid types.UID) (after time.Duration, report, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -52,11 +52,11 @@ func (f *Waits) Note(key controller.Key, uid types.UID) (after time.Duration, te
 		w = &wait{uid: uid, due: now.Add(minFinalizePause), pause: 2 * minFinalizePause}
 		f.pending[key] = w
 	}
-	if tell = !now.Before(w.due); tell {
+	if report = !now.Before(w.due); report {
 		first, w.reported = !w.reported, true
 		w.due, w.pause = now.Add(w.pause), min(2*w.pause, maxFinalizePause)
 	}
-	return w.due.Sub(now), tell, first
+	return w.due.Sub(now), report, first
 }
 
 // End drops a parent that no longer waits. It reports whether its wait was reported.

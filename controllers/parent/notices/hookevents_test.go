@@ -97,25 +97,25 @@ func TestHookEvents(t *testing.T) {
 func TestEventFlood(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	e := NewHookEvents(clock, EventLimits{QPS: 1. / 300, Burst: 25}, time.Time{})
-	emitted, told := 0, 0
+	emitted, dropped := 0, 0
 	hour := func(parents int) {
-		emitted, told = 0, 0
+		emitted, dropped = 0, 0
 		for second := range 360 {
 			clock.SetTime(clock.Now().Add(10 * time.Second))
 			for i := range parents {
 				words := fmt.Sprintf("%d %d-and %d-more", second, second, second)
 				c := e.Choose(controller.Key{Name: fmt.Sprint(i)}, parenttest.ParentOf(fmt.Sprint(i), 0), asked(e, words), 5, true)
 				if emitted += len(c.Emit); c.TellDropped {
-					told++
+					dropped++
 				}
 			}
 		}
 	}
-	if hour(1); emitted < 15+5 || emitted > 15+6 || told != 1 {
-		t.Errorf("about one parent %d events are emitted in an hour, and %d tell of dropped ones; want 15 and one in 10 minutes", emitted, told)
+	if hour(1); emitted < 15+5 || emitted > 15+6 || dropped != 1 {
+		t.Errorf("about one parent %d events are emitted in an hour, and %d tell of dropped ones; want 15 and one in 10 minutes", emitted, dropped)
 	}
-	if hour(100); emitted+told > 500+5*3600 || emitted < 500 || told != 99 {
-		t.Errorf("about 100 parents %d events are emitted in an hour, and %d tell of dropped ones", emitted, told)
+	if hour(100); emitted+dropped > 500+5*3600 || emitted < 500 || dropped != 99 {
+		t.Errorf("about 100 parents %d events are emitted in an hour, and %d tell of dropped ones", emitted, dropped)
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))
 	emitted = 0

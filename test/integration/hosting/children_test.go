@@ -162,8 +162,8 @@ func TestSelectorThatLeavesChildren(t *testing.T) {
 	e.Patch(env.ConfigMaps, "a-b-0", `{"metadata": {"labels": {"thing": "other"}}}`)
 	e.WaitFor(env.ConfigMaps, "a-b-0", env.OwnedBy(nil))
 	e.WaitForQuiet()
-	if told := eventsOf(e, "a", "ReleasedChildren"); len(told) != 1 || told[0].Object["count"] != int64(1) {
-		t.Errorf("told %v, want one event", told)
+	if messages := eventsOf(e, "a", "ReleasedChildren"); len(messages) != 1 || messages[0].Object["count"] != int64(1) {
+		t.Errorf("told %v, want one event", messages)
 	}
 	// The way out that the event names works.
 	e.Patch(env.ConfigMaps, "a-a-0", `{"metadata": {"labels": {"thing": "b"}}}`)

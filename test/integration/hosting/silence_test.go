@@ -51,17 +51,17 @@ func TestDroppedFieldsOfChildren(t *testing.T) {
 		e.WaitFor(e.Things(), name, hasCount(1))
 	}
 	e.Eventually(func() error {
-		if told := messagesOf(e, "FieldsNotStored"); len(told) < 2 {
-			return fmt.Errorf("told %q, want one event for each kind", told)
+		if messages := messagesOf(e, "FieldsNotStored"); len(messages) < 2 {
+			return fmt.Errorf("told %q, want one event for each kind", messages)
 		}
 		return nil
 	})
 	e.WaitForQuiet()
-	told := messagesOf(e, "FieldsNotStored")
-	if len(told) != 2 {
-		t.Errorf("told %q, want one event for each kind", told)
+	messages := messagesOf(e, "FieldsNotStored")
+	if len(messages) != 2 {
+		t.Errorf("told %q, want one event for each kind", messages)
 	}
-	all := strings.Join(told, "\n")
+	all := strings.Join(messages, "\n")
 	for _, part := range []string{
 		"drops dta of ConfigMap " + e.Namespace + "/", "did you mean data? correct the name in the hook",
 		"drops spec.template.spec.containers[1].imagePullPolcy of Deployment " + e.Namespace + "/", "did you mean imagePullPolicy?",
@@ -94,8 +94,8 @@ func TestOutdatedChildren(t *testing.T) {
 	applyThing(e, "a", "count: 5\ntext: one")
 	e.WaitFor(e.Things(), "a", hasCount(5))
 	e.WaitForQuiet()
-	if told := eventsOf(e, "a", "OutdatedChildren"); len(told) > 0 {
-		t.Fatalf("children are as the hook wants them, and there is %v", told)
+	if messages := eventsOf(e, "a", "OutdatedChildren"); len(messages) > 0 {
+		t.Fatalf("children are as the hook wants them, and there is %v", messages)
 	}
 	outdated := func(want int64) {
 		t.Helper()
@@ -117,8 +117,8 @@ func TestOutdatedChildren(t *testing.T) {
 	e.Patch(e.Things(), "a", `{"spec": {"text": "three"}}`)
 	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", " and 2 more")
 	e.Eventually(func() error {
-		if told := eventsOf(e, "a", "OutdatedChildren"); len(told) != 1 || told[0].Object["count"] != int64(2) {
-			return fmt.Errorf("told %v, want one event that was seen twice", told)
+		if messages := eventsOf(e, "a", "OutdatedChildren"); len(messages) != 1 || messages[0].Object["count"] != int64(2) {
+			return fmt.Errorf("told %v, want one event that was seen twice", messages)
 		}
 		return nil
 	})
@@ -139,10 +139,10 @@ func TestFinalizedFromASyncHook(t *testing.T) {
 		return nil
 	})
 	e.WaitForQuiet()
-	told := messagesOf(e, "FinalizedIgnored")
+	messages := messagesOf(e, "FinalizedIgnored")
 	want := "the sync hook returns finalized: true, which has no effect there: the definition has no finalize hook"
-	if len(told) != 1 || !strings.Contains(told[0], want) {
-		t.Errorf("told %q, want once %q", told, want)
+	if len(messages) != 1 || !strings.Contains(messages[0], want) {
+		t.Errorf("told %q, want once %q", messages, want)
 	}
 }
 

@@ -50,17 +50,17 @@ func TestSelectorThatLeavesParents(t *testing.T) {
 	}
 	e.WaitFor(env.ConfigMaps, "of-a", env.HasText("one"))
 
-	told := []string{"ParentsNotSelected", "does not select 1 of the things.", "in resources", "what was made for them stays"}
+	messages := []string{"ParentsNotSelected", "does not select 1 of the things.", "in resources", "what was made for them stays"}
 	e.Define(env.Decorator, "", e.Targets("things", "b"), "attachments: ["+env.UpdatedConfigMaps+"]", env.Hooks(attaching, "sync"))
 	e.WaitFor(env.ConfigMaps, "of-b", env.HasText("one"))
-	e.WaitForConditionOf(env.Decorator, name, "Ready", "True", told...) // Another one is selected.
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "True", messages...) // Another one is selected.
 
 	e.Define(env.Decorator, "", e.Targets("things", "none"), "attachments: ["+env.UpdatedConfigMaps+"]", env.Hooks(attaching, "sync"))
-	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", told...)
-	e.WaitForEvent(name, "ParentsNotSelected", told[1:]...)
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", messages...)
+	e.WaitForEvent(name, "ParentsNotSelected", messages[1:]...)
 	e.Restart()
 	e.WaitForQuiet()
-	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", told...)
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", messages...)
 	e.ApplyThing("c", "set: none", "") // The labels are as the selector wants them.
 	e.WaitFor(env.ConfigMaps, "of-c", env.HasText("one"))
 	e.WaitForConditionOf(env.Decorator, name, "Ready", "True")
@@ -75,9 +75,9 @@ export const sync = ({object}) => ({attachments: [
 func TestRollingWithoutStatusChecks(t *testing.T) {
 	e := newEnv(t)
 	name := define(e, "", idleHook, "childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: RollingRecreate}}, {apiVersion: v1, resource: configmaps, updateStrategy: {method: RollingInPlace}}]")
-	told := e.WaitForCondition(name, "Ready", "True", "NoStatusChecks", "rolling update of pods", "statusChecks")
+	messages := e.WaitForCondition(name, "Ready", "True", "NoStatusChecks", "rolling update of pods", "statusChecks")
 	e.WaitForEvent(name, "NoStatusChecks", "rolling update of pods")
-	if err := env.CheckCondition(told, "True", "configmaps"); err == nil {
-		t.Errorf("what has no status is told too: %s", told.Message)
+	if err := env.CheckCondition(messages, "True", "configmaps"); err == nil {
+		t.Errorf("what has no status is told too: %s", messages.Message)
 	}
 }

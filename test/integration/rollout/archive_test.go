@@ -97,9 +97,9 @@ spec:
 	})
 	r := s.record()
 	s.edit("two", "")
-	told := []string{"is not rolled out before it is archived: ", "nothing is archived here", "revision " + stable[:16] + " goes on serving"}
-	s.WaitForCondition(s.definition, "Progressing", "False", append([]string{"NotArchived"}, told...)...)
-	s.WaitForEvent(s.definition, "NotArchived", told...)
+	parts := []string{"is not rolled out before it is archived: ", "nothing is archived here", "revision " + stable[:16] + " goes on serving"}
+	s.WaitForCondition(s.definition, "Progressing", "False", append([]string{"NotArchived"}, parts...)...)
+	s.WaitForEvent(s.definition, "NotArchived", parts...)
 	s.ApplyThing("new", "tier: canary", "")
 	s.WaitFor(env.ConfigMaps, "new", env.HasField("one", "data", "value"))
 	r.check(t, "one")

@@ -66,9 +66,9 @@ func TestStepThatMatchesNoParent(t *testing.T) {
 	s.ApplyThing("new", "", "") // Another parent is no news.
 	s.waitForValues(map[string]int{"one": 11})
 	s.WaitForQuiet()
-	told := s.events("StepMatchesNoParent")
-	if again := func(event string) bool { return !strings.HasPrefix(event, "1 times: ") }; len(told) > 2 || slices.ContainsFunc(told, again) {
-		t.Errorf("events %q, want one of each process at most", told)
+	parts := s.events("StepMatchesNoParent")
+	if again := func(event string) bool { return !strings.HasPrefix(event, "1 times: ") }; len(parts) > 2 || slices.ContainsFunc(parts, again) {
+		t.Errorf("events %q, want one of each process at most", parts)
 	}
 	r.check(t, "one")
 
@@ -85,8 +85,8 @@ func TestStepThatMatchesNoParent(t *testing.T) {
 	s.run("abort "+s.definition, "is aborted at step 2 of 3\n", "all parents get revision")
 	s.waitForValues(map[string]int{"one": 11})
 	s.WaitForCondition(s.definition, "Progressing", "False", "RolledBack", "it was aborted")
-	if told := s.events("RolledBack"); len(told) != 1 || !strings.HasPrefix(told[0], "1 times: ") {
-		t.Errorf("events %q, want one", told)
+	if parts := s.events("RolledBack"); len(parts) != 1 || !strings.HasPrefix(parts[0], "1 times: ") {
+		t.Errorf("events %q, want one", parts)
 	}
 	s.edit("three", "")
 	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut", "step 1 of 3", "its pause began")

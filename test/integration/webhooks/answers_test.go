@@ -23,17 +23,17 @@ func TestStrictness(t *testing.T) {
 	)
 	cases := map[string]struct {
 		version, mode, answer string
-		told                  string // "" means that it is taken
+		wantEvent             string // "" means that it is taken
 	}{
 		"v1-unknown":        {version: "v1", answer: unknown},
 		"v1-doubled":        {version: "v1", answer: doubled},
-		"v1-absent":         {version: "v1", answer: absent, told: "children: is required"},
-		"v1-null":           {version: "v1", answer: null, told: "answered null"},
-		"v1-strict-unknown": {version: "v1", mode: "strict", answer: unknown, told: "kids: is no field"},
-		"v1-strict-doubled": {version: "v1", mode: "strict", answer: doubled, told: `duplicate field "children"`},
-		"v2-unknown":        {version: "v2", answer: unknown, told: "kids: is no field"},
-		"v2-doubled":        {version: "v2", answer: doubled, told: `duplicate field "children"`},
-		"v2-absent":         {version: "v2", answer: absent, told: "children: is required"},
+		"v1-absent":         {version: "v1", answer: absent, wantEvent: "children: is required"},
+		"v1-null":           {version: "v1", answer: null, wantEvent: "answered null"},
+		"v1-strict-unknown": {version: "v1", mode: "strict", answer: unknown, wantEvent: "kids: is no field"},
+		"v1-strict-doubled": {version: "v1", mode: "strict", answer: doubled, wantEvent: `duplicate field "children"`},
+		"v2-unknown":        {version: "v2", answer: unknown, wantEvent: "kids: is no field"},
+		"v2-doubled":        {version: "v2", answer: doubled, wantEvent: `duplicate field "children"`},
+		"v2-absent":         {version: "v2", answer: absent, wantEvent: "children: is required"},
 		"v2-inside":         {version: "v2", answer: inside},
 		"v2-loose-unknown":  {version: "v2", mode: "loose", answer: unknown},
 		"v2-loose-doubled":  {version: "v2", mode: "loose", answer: doubled},
@@ -55,11 +55,11 @@ func TestStrictness(t *testing.T) {
 			}
 			define(e, name, fmt.Sprintf("{version: %s, webhook: {url: %q%s}}", c.version, server.URL, mode), "")
 			applyThing(e, name, name)
-			if c.told == "" {
+			if c.wantEvent == "" {
 				waitForValue(e, name, "yes")
 				return
 			}
-			e.WaitForEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.told)
+			e.WaitForEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.wantEvent)
 		})
 	}
 }
@@ -100,7 +100,7 @@ func TestSelectors(t *testing.T) {
 	full := define(e, "selectors", webhook(server.URL), "")
 	e.PatchDefinition(env.Composite, full, `{"spec": {"generateSelector": false}}`)
 	e.WaitForCondition(full, "Ready", "True")
-	for name, c := range map[string]struct{ spec, told string }{
+	for name, c := range map[string]struct{ spec, wantEvent string }{
 		"missing": {"{}", "spec.selector"},
 		"empty":   {"{selector: {}}", "spec.selector"},
 		"other":   {"{selector: {matchLabels: {app: db}}}", "ConfigMap"},
@@ -111,14 +111,14 @@ func TestSelectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := e.WithT(t)
 			e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {set: selectors}}, spec: %s}", e.Group, name, c.spec))
-			if c.told == "" {
+			if c.wantEvent == "" {
 				waitForValue(e, name, "yes")
 				// The next case's parent would find it as well.
 				e.Delete(e.Things(), e.Namespace, name)
 				e.WaitForDeletion(env.ConfigMaps, name, "")
 				return
 			}
-			event := e.WaitForEvent(name, "SyncError", c.told)
+			event := e.WaitForEvent(name, "SyncError", c.wantEvent)
 			t.Log(event.Message)
 			if e.Get(env.ConfigMaps, name) != nil {
 				t.Error("there is a child all the same")

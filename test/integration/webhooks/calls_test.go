@@ -61,17 +61,17 @@ func TestEtag(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	e := env.NewRunning(t)
 	cases := map[string]struct {
-		status  int
-		header  func() string
-		told    bool // by an event
-		atLeast time.Duration
+		status    int
+		header    func() string
+		wantEvent bool // by an event
+		atLeast   time.Duration
 	}{
 		"seconds": {status: 429, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
 		"date": {status: 429, header: func() string { return time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat) },
 			atLeast: 1900 * time.Millisecond},
 		"unavailable": {status: 503, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
-		"past":        {status: 429, header: func() string { return time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat) }, told: true},
-		"silent":      {status: 429, header: func() string { return "" }, told: true},
+		"past":        {status: 429, header: func() string { return time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat) }, wantEvent: true},
+		"silent":      {status: 429, header: func() string { return "" }, wantEvent: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestRetryAfter(t *testing.T) {
 					t.Errorf("called again after %s, want at least %s", pause, c.atLeast)
 				}
 			}
-			if c.told {
+			if c.wantEvent {
 				e.WaitForEvent(name, "SyncError", fmt.Sprint("answered ", c.status))
 			} else {
 				mustNotTellOf(e, server.URL)
@@ -177,42 +177,42 @@ func TestTroubles(t *testing.T) {
 	e := env.NewRunning(t)
 	stranger := serve(t, nil)
 	cases := map[string]struct {
-		edit   func(*httptest.Server)
-		answer http.HandlerFunc
-		more   string // of the webhook
-		told   string
+		edit      func(*httptest.Server)
+		answer    http.HandlerFunc
+		more      string // of the webhook
+		wantEvent string
 	}{
 		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
 		},
-			told: "redirected to another server, " + stranger.URL},
+			wantEvent: "redirected to another server, " + stranger.URL},
 		"loop": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusPermanentRedirect) },
-			told: "more than 5 redirects"},
-		"stranger": {edit: plain, answer: wanting("no"), told: "in caBundle"},
-		"html":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") }, told: "looks like HTML"},
+			wantEvent: "more than 5 redirects"},
+		"stranger": {edit: plain, answer: wanting("no"), wantEvent: "in caBundle"},
+		"html":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") }, wantEvent: "looks like HTML"},
 		"created": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, `{"children": []}`)
 		},
-			told: "answered 201 Created"},
+			wantEvent: "answered 201 Created"},
 		"error": {answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) },
-			told: "answered 500 Internal Server Error: boom"},
+			wantEvent: "answered 500 Internal Server Error: boom"},
 		"slow": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, more: ", timeout: 300ms",
-			told: "HookTimedOut: sync hook: "},
+			wantEvent: "HookTimedOut: sync hook: "},
 		"no-list": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
-			told: "HookResponseInvalid: sync hook: children: is required"},
-		"misspelt": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"Children": []}`) }, told: `(there is "Children")`},
+			wantEvent: "HookResponseInvalid: sync hook: children: is required"},
+		"misspelt": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"Children": []}`) }, wantEvent: `(there is "Children")`},
 		"doubled": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "children": []}`) },
-			more: ", responseUnMarshallMode: strict", told: `duplicate field "children"`},
+			more: ", responseUnMarshallMode: strict", wantEvent: `duplicate field "children"`},
 		"unknown": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "kids": []}`) },
-			more: ", responseUnMarshallMode: strict", told: "kids: is no field"},
+			more: ", responseUnMarshallMode: strict", wantEvent: "kids: is no field"},
 		"half": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"children": []}`)
-		}, told: "the response ended after 16 bytes"},
-		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, told: "it was not sent If-None-Match"},
+		}, wantEvent: "the response ended after 16 bytes"},
+		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, wantEvent: "it was not sent If-None-Match"},
 		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%q", strings.Repeat("x", 9<<20)) },
-			told: "HookLimitExceeded: sync hook: "},
+			wantEvent: "HookLimitExceeded: sync hook: "},
 	}
 	t.Cleanup(func() {
 		if n := stranger.called(); n != 0 {
@@ -230,7 +230,7 @@ func TestTroubles(t *testing.T) {
 			applyThing(e, name, name)
 			waitForValue(e, name, "yes")
 			define(e, name, fmt.Sprintf("{webhook: {url: %q%s}}", target.URL, c.more), "")
-			e.WaitForEvent(name, "SyncError", c.told)
+			e.WaitForEvent(name, "SyncError", c.wantEvent)
 			waitForValue(e, name, "yes")
 		})
 	}

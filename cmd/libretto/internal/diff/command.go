@@ -173,15 +173,15 @@ func (o *diffOptions) reports(ctx context.Context, w cli.Process, config *livecl
 	}
 	var all []*Report
 	for _, found := range subjects {
-		r, told, subject := New(found.Name()), time.Now(), found.Subject
+		r, reportedAt, subject := New(found.Name()), time.Now(), found.Subject
 		if all = append(all, r); found.Err != nil {
 			r.Err = found.Err
 			continue
 		}
 		edit, err := subject.Preview(ctx, query, func(result *preview.Result, total int) {
 			r.Add(result)
-			if time.Since(told) > progressInterval {
-				told = time.Now()
+			if time.Since(reportedAt) > progressInterval {
+				reportedAt = time.Now()
 				fmt.Fprintf(w.Stderr, "%s: %d parents of about %d\n", subject.Name(), r.Parents, max(total, r.Parents))
 			}
 		})

@@ -103,7 +103,7 @@ func runStatus(ctx context.Context, w cli.Process, o *statusOptions, argument st
 		return o.cannot(ctx, err)
 	}
 	var last *livedefinition.RolloutStatus
-	told := ""
+	shown := ""
 	tell := func(d *livedefinition.Definition) (more bool, err error) {
 		last = d.RolloutStatus(wanted(d))
 		var text strings.Builder
@@ -112,9 +112,9 @@ func runStatus(ctx context.Context, w cli.Process, o *statusOptions, argument st
 		} else {
 			err = last.Write(&text)
 		}
-		if err == nil && text.String() != told {
-			told = text.String()
-			_, err = io.WriteString(w.Stdout, told)
+		if err == nil && text.String() != shown {
+			shown = text.String()
+			_, err = io.WriteString(w.Stdout, shown)
 		}
 		return !last.Ended(), err
 	}
