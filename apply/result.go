@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Result is what came of a change.
+// Result is the result of a change.
 type Result struct {
 	Change Change
 	// Object is the object as the API server returned it, or nil if it returned none.

@@ -43,8 +43,8 @@ func (t *Tree) EditedSince(since time.Time) bool {
 	return t.settling.editedAt.After(since)
 }
 
-// SourcesMatchCurrent reports whether the sources hold the revision that Current returns. They do not while they hold one that does not load, is
-// held or has not been looked at yet.
+// SourcesMatchCurrent reports whether the sources contain the revision that Current returns. They do not while they contain one that does
+// not load, is held or has not been looked at yet.
 func (t *Tree) SourcesMatchCurrent() bool {
 	current := t.Current()
 	return current != nil && t.State().Desired == current.ID && t.holds(current.content)

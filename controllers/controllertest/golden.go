@@ -47,7 +47,7 @@ func (s *stepRun) record() {
 	s.outcomes = append(s.outcomes, outcome)
 }
 
-// passFields returns what came of a pass.
+// passFields returns what a golden file says of a pass.
 func (r *runner) passFields(pass passRun) fields {
 	writes := []any{}
 	for _, w := range pass.Writes {

@@ -34,7 +34,7 @@ func (s *Set) validate() error {
 	return nil
 }
 
-// WithoutDefaults returns a definition of the set without defaults, as it is in the files.
+// WithoutDefaults returns a definition of the set as it is in the files, without defaults.
 func (s *Set) WithoutDefaults(definition *document.Object) *document.Object {
 	if given := s.given[definition]; given != nil {
 		return given

@@ -107,7 +107,8 @@ func isOfCluster(object *unstructured.Unstructured) bool {
 // maxSilentDeletion is how long an object that is being deleted may stand in the way of a creation before that is reported.
 const maxSilentDeletion = time.Minute
 
-// describeCreators returns which definitions of this process have made an object for another owner, and what to do, as the end of a sentence.
+// describeCreators returns which definitions of this process have created an object for another owner, and what to do, as the end of a
+// sentence.
 func describeCreators(creators []string, own string) string {
 	if slices.Equal(creators, []string{own}) {
 		return ", for which the same definition makes it: let the hook give the child of each parent a name of its own"

@@ -141,7 +141,7 @@ func (p *pass) detectRewrite(s loops.Subject, marks []fielddiff.Mark, diffs func
 	return loop
 }
 
-// NoteCalm notes that nothing of the parent is held back.
+// noteNoHotLoop notes that the pass held back no write of the parent's objects.
 func (p *pass) noteNoHotLoop() {
 	if p.detector.NoteNoLoop(p.parent.GetUID(), func() uint64 { return p.commonInputs().Edit() }) {
 		p.config.Changed()

@@ -226,7 +226,7 @@ func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, err
 		return found, err
 	}
 	p.related.AwaitResource(p.key, apiVersion, resource)
-	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before AwaitServed.
+	return p.config.Customize.Find(apiVersion, resource) // It may have become known just before AwaitResource.
 }
 
 // isUpToDate reports whether applying desired leaves observed unchanged.

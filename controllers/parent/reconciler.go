@@ -82,8 +82,8 @@ func (r *Reconciler) TakeOver(previous *Reconciler) {
 	previous.MarkReplaced()
 }
 
-// ShareMemory shares all that with other, which goes on to sync some of the parents. No parent may be in a pass of both. It is called before
-// Watch.
+// ShareMemory makes r share with other what other remembers of parents. other goes on to sync some of them: no parent may be in a pass of
+// both. It is called before Watch.
 func (r *Reconciler) ShareMemory(other *Reconciler) { r.inherited = other.inherited }
 
 // MarkReplaced notes that all parents are those of another reconciler that shares what this one remembers.

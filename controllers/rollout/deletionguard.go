@@ -340,7 +340,7 @@ func (g *Guard) IsSettled(edit Edit) bool {
 	return edit == g.record.Settled || edit == g.approved
 }
 
-// SetServing notes which edit serves, or begins to. complete is set if it serves all parents.
+// SetServing records which edit serves, or begins to. complete is set if it serves all parents.
 func (g *Guard) SetServing(edit Edit, complete bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -359,7 +359,8 @@ func (g *Guard) settle(edit Edit) {
 	g.record.Settled, g.record.Edit, g.approved = edit, edit, Edit{}
 }
 
-// SetInitial notes what serves when parents begin to be synced: the first edit of a definition whose parents have no children can delete none.
+// SetInitial records which edit serves when parents begin to be synced: the first one of a definition whose parents have no children can
+// delete none.
 func (g *Guard) SetInitial(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -53,10 +53,10 @@ func (s *Session) Interrupt(after int) { s.cluster.Interrupt(after) }
 // Interrupted reports whether a write was refused because of Interrupt.
 func (s *Session) Interrupted() bool { return s.cluster.Interrupted() }
 
-// PauseWatch keeps changes of a resource from the host until Release, as a watch does that lags behind.
+// PauseWatch keeps changes of a resource from the host until ResumeWatches, as a watch does that lags behind.
 func (s *Session) PauseWatch(resource schema.GroupVersionResource) { s.cluster.PauseWatch(resource) }
 
-// ResumeWatches shows the host the changes that were held, and returns when it has processed them.
+// ResumeWatches shows the host the changes that PauseWatch kept back, and returns when it has processed them.
 func (s *Session) ResumeWatches(ctx context.Context) error {
 	s.cluster.ResumeWatches()
 	if s.running == nil {

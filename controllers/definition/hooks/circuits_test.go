@@ -7,7 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// brokenProgram rests for the first left calls of Resting.
+// brokenProgram has an open circuit for the first left calls of CircuitOpen.
 type brokenProgram struct {
 	engines.Program
 	left int

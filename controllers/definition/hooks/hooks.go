@@ -153,7 +153,7 @@ func (h *Hooks) OpenCircuits() string {
 	return describeOpenCircuits(h.Tree.Current().Programs, h.failovers.hooks)
 }
 
-// describeOpenCircuits is resting for the scripts of a revision and the hooks that also have a webhook.
+// describeOpenCircuits is OpenCircuits for the scripts of a revision and the hooks that also have a webhook.
 func describeOpenCircuits(scripts map[string]engines.Program, withWebhook map[string]*v1alpha1.Hook) string {
 	var problems []string
 	for name, program := range scripts {

@@ -15,8 +15,8 @@ import (
 // of the answer: the marked object, the change, and what is sent.
 const objectOverhead = 3 << 10
 
-// Collector are the answers that a pass holds, in the order of its calls. If they, and what is made of
-// them, would take more memory than the limit, only the first ones are held, and the other calls fail.
+// Collector collects the answers of a pass, in the order of its calls. If they, and what is made of
+// them, would take more memory than the limit, only the first ones are kept, and the other calls fail.
 // Which those are does not depend on the order in which the calls end.
 type Collector struct {
 	calls []variant.Call
@@ -25,7 +25,7 @@ type Collector struct {
 	mu      sync.Mutex
 	answers []Answer
 	size    int
-	end     int // of the answers that are held
+	end     int // of the answers that are kept
 	// busy is the error of a call for which the host had no time, or nil.
 	busy error
 }
@@ -53,12 +53,12 @@ func overheadOf(body any) int {
 	return total
 }
 
-// NewCollector returns what holds the answers to calls, up to limit bytes.
+// NewCollector returns a Collector for the answers to calls, which keeps up to limit bytes.
 func NewCollector(calls []variant.Call, limit int) *Collector {
 	return &Collector{calls: calls, limit: limit, answers: make([]Answer, len(calls)), end: len(calls)}
 }
 
-// HasRoomFor reports whether an answer to the call with that index can still be held.
+// HasRoomFor reports whether an answer to the call with that index can still be kept.
 func (h *Collector) HasRoomFor(index int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func (h *Collector) SizeOf(call variant.Call, body any) int {
 	return jsonvalue.Size(body, h.limit)
 }
 
-// Add holds an answer, and drops the last ones that are too much.
+// Add keeps an answer, and drops the last ones that are too much.
 func (h *Collector) Add(index int, a Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +99,7 @@ func (h *Collector) Add(index int, a Answer) {
 	}
 }
 
-// All returns an answer to each call. Those that are not held are errors.
+// All returns an answer to each call. Those that were not kept are errors.
 func (h *Collector) All() []variant.Answer {
 	all := make([]variant.Answer, len(h.calls))
 	for i, call := range h.calls {
@@ -110,7 +110,7 @@ func (h *Collector) All() []variant.Answer {
 	return all
 }
 
-// limitExceeded returns the error of an answer that is not held.
+// limitExceeded returns the error of an answer that was not kept.
 func (h *Collector) limitExceeded() error {
 	what, remedy := "the response takes", "return fewer objects"
 	if len(h.calls) > 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// Deferred holds the statuses that passes have left to the next pass over the same parent, which is certain to come, as
+// Deferred has the statuses that passes leave for the next pass over the same parent to write. That pass is certain to come, as
 // children were written. Kept in memory: a new process makes a pass over each parent, and so writes its status.
 type Deferred struct {
 	mu       sync.Mutex
@@ -20,8 +20,8 @@ type Deferred struct {
 // Status is the status that the last pass wanted. It is written only if the next one fails before it has another.
 type Status struct {
 	UID   types.UID
-	Since time.Time // when the status was first left
-	// Status and origin are those of variant.Desired, and base is the observed status if the former is made of it.
+	Since time.Time // when the status was first deferred
+	// Status and Origin are those of variant.Desired, and Base is the observed status if Status is made from it.
 	Status, Base map[string]any
 	Origin       variant.StatusOrigin
 }
@@ -29,7 +29,7 @@ type Status struct {
 // NewDeferred returns an empty record.
 func NewDeferred() *Deferred { return &Deferred{byParent: map[controller.Key]Status{}} }
 
-// Defer records a status. It returns since when the parent's status was left, which is now unless an earlier pass has.
+// Defer records a status. It returns since when the parent's status is deferred: now, unless an earlier pass deferred it.
 func (l *Deferred) Defer(key controller.Key, status Status) (since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *Deferred) Defer(key controller.Key, status Status) (since time.Time) {
 	return status.Since
 }
 
-// Of returns the status that was left for a parent, and whether there is one.
+// Of returns the deferred status of a parent, and whether there is one.
 func (l *Deferred) Of(key controller.Key, uid types.UID) (Status, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

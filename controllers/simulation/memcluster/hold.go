@@ -2,7 +2,7 @@ package memcluster
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// PauseWatch keeps the changes of a resource from being sent to watchers until Release is called, like a watch that lags behind. Reads show them.
+// PauseWatch keeps the changes of a resource from watchers until ResumeWatches is called, like a watch that lags behind. Reads show them.
 func (c *Cluster) PauseWatch(resource schema.GroupVersionResource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -11,7 +11,7 @@ func (c *Cluster) PauseWatch(resource schema.GroupVersionResource) {
 	}
 }
 
-// ResumeWatches sends the changes that were held.
+// ResumeWatches sends the changes that PauseWatch kept back.
 func (c *Cluster) ResumeWatches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

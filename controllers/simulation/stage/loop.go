@@ -25,17 +25,17 @@ type Loop struct {
 	Warn func(string)
 }
 
-// PassResult is what came of one pass.
+// PassResult says what one pass over all parents did.
 type PassResult int
 
-// The movements, by weight.
+// The results, by weight.
 const (
 	Nothing PassResult = iota
 	Waiting            // A pass asks to be repeated.
 	Written
 )
 
-// PassResultOf returns what came of a pass.
+// PassResultOf returns the result of a pass over one parent.
 func PassResultOf(result simulation.Result) PassResult {
 	for _, write := range result.Writes {
 		if write.Err == nil {

@@ -237,8 +237,8 @@ func unknownUnless(cached bool, err error, what string) error {
 	return err
 }
 
-// knownResources returns the resources of the cluster in memory. Their objects are as the API server has stored them: nothing is decoded. What is
-// known of built-in ones is what is surely refused, and of others what is wrong with their metadata.
+// knownResources returns the resources of the cluster in memory. Their objects are as the API server has stored them: nothing is decoded.
+// What is known of built-in ones is what is surely refused, and of others what is wrong with their metadata.
 func knownResources(resources []discovery.Resource, serving *plan.Plan, related ...[]discovery.Resource) []memcluster.Resource {
 	all := memcluster.BuiltIn()
 	known := map[string]bool{}
