@@ -21,7 +21,7 @@ import (
 // SandboxedEngines starts all engines, with scripts in worker processes. stop must be called after the last hook call.
 func SandboxedEngines(workers sandbox.Config, config engines.Config) (all *engines.Registry, stop func(), err error) {
 	pool := sandbox.New(workers)
-	all, err = engines.NewRegistry(config, slices.Concat(pool.Definitions(standard.Scripts()), standard.Others())...)
+	all, err = enginesOf(pool, config)
 	if err != nil {
 		pool.Close()
 		return nil, nil, err
@@ -29,15 +29,28 @@ func SandboxedEngines(workers sandbox.Config, config engines.Config) (all *engin
 	return all, pool.Close, nil
 }
 
+func enginesOf(pool *sandbox.Pool, config engines.Config) (*engines.Registry, error) {
+	return engines.NewRegistry(config, slices.Concat(pool.Definitions(standard.Scripts()), standard.Others())...)
+}
+
 // OfflineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
 // after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
 // can, and nothing is required.
 func OfflineEngines(w Process) (all *engines.Registry, stop func(), err error) {
-	return SandboxedEngines(sandbox.Config{
-		Require: confine.RequireNone, Command: WorkerCommand(w.Version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()),
+	if w.Workers != nil {
+		all, err = enginesOf(w.Workers, engines.Config{})
+		return all, func() {}, err
+	}
+	return SandboxedEngines(OfflineWorkers(w.Version), engines.Config{})
+}
+
+// OfflineWorkers returns how OfflineEngines has scripts run.
+func OfflineWorkers(version string) sandbox.Config {
+	return sandbox.Config{
+		Require: confine.RequireNone, Command: WorkerCommand(version), Metrics: sandbox.NewMetrics(prometheus.NewRegistry()),
 		Log:     logr.Discard(),
 		MaxWait: 24 * time.Hour, // There is nothing else to do, and --timeout to end it.
-	}, engines.Config{})
+	}
 }
 
 // WorkerCommand returns the command of a script worker: the program libretto-worker beside this one, or

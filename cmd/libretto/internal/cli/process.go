@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
 // Process holds what commands use of the process. Only main reads the real one.
@@ -21,6 +23,8 @@ type Process struct {
 	Stdout, Stderr io.Writer
 	// StderrIsTerminal reports whether people read stderr. Nil means that it is no terminal.
 	StderrIsTerminal func() bool
+	// Workers run the scripts of OfflineEngines. Nil means workers of each command's own.
+	Workers *sandbox.Pool
 }
 
 // UserAgent returns what the process calls itself in requests.

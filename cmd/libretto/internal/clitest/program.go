@@ -7,12 +7,14 @@ import (
 	"flag"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
@@ -25,6 +27,10 @@ const Examples = "../../../../examples"
 
 // isMain is set by Main. Without it a test binary that is started as a worker would run the tests again, which start workers.
 var isMain bool
+
+// workers run the scripts of all command lines of a package: starting some for each takes longer than most of the commands. They end with
+// this process.
+var workers = sync.OnceValue(func() *sandbox.Pool { return sandbox.New(cli.OfflineWorkers("")) })
 
 // Main runs the tests of a package, script workers, and what builds kustomizations: the commands start the test binary for that.
 func Main(m *testing.M) {
@@ -51,6 +57,7 @@ func (p Program) Run(t *testing.T, stdin string, args ...string) (code int, stdo
 	var out, errs bytes.Buffer
 	code = p.Execute(t.Context(), cli.Process{
 		Args: args, Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		Workers: workers(),
 	})
 	return code, out.String(), errs.String()
 }

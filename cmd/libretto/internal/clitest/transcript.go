@@ -13,7 +13,7 @@ import (
 )
 
 // Compare runs the commands of each case that a pattern matches, which are the lines of its comment that begin with $, in a folder with its
-// files, and compares what they print with the part transcript. It does so twice: the second time they print the same.
+// files, and compares what they print with the part transcript.
 func (p Program) Compare(t *testing.T, pattern string, least int, examples string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.FromSlash(pattern))
@@ -43,9 +43,6 @@ func (p Program) compare(t *testing.T, path, root string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n-want +got:\n%s", archive.Comment, diff)
-	}
-	if again := p.Transcript(t, string(archive.Comment), root); again != got {
-		t.Errorf("it is another one the second time: -first +second:\n%s", cmp.Diff(got, again))
 	}
 }
 
