@@ -8,10 +8,10 @@
 // run in pools of real workers,
 // on the system as it is and once more as in a restricted pod: as an unprivileged user
 // without capabilities, in a read-only root, under a filter of system calls like
-// containerd's default one. What an attack does to others is measured in neighbour_test.go.
+// containerd's default one. What an attack does to others is counted in neighbour_test.go.
 //
 // Deadlines, and the memory of a call, are a fraction of those in use, so that all of it
-// takes about a minute; attacks on depth and memory may then run into their deadline
+// takes half a minute; attacks on depth and memory may then run into their deadline
 // first. LIBRETTO_HOSTILE=long gives each the 2 seconds and 256 MiB that a script has by
 // default. That takes minutes, and wants -timeout 30m.
 package hostile

@@ -16,9 +16,9 @@ const (
 	// mayKeep is what the host may have more on its heap when all is over: what the pools
 	// know of programs that were parked, and the tests' own results.
 	mayKeep = 16 << 20
-	// mayTake is how much more memory it may have had at any time: for each attack at
-	// once a source and an answer of the largest size, and the texts the test makes of them.
-	mayTake = 256 << 20
+	// mayTake is how much more memory it may have had at any time: less than what the attacks themselves, of which so many run at
+	// once, may have.
+	mayTake = lanes * 64 << 20
 )
 
 // hostState is the state of this process before the attacks.

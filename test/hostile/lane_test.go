@@ -24,17 +24,17 @@ type terms struct {
 	memory            int64
 }
 
-// slack is how long after its deadline a call may still answer: the grace, and what a
-// loaded machine takes to notice and to write the error down.
+// slack is how long after its deadline a call may still answer, if a loop is stopped at once at the same time: the grace, and what
+// the attack's worker and the host have to clear up.
 const slack = time.Second
 
 func givenTerms() terms {
-	given := terms{deadline: 200 * time.Millisecond, loading: time.Second, grace: 100 * time.Millisecond, memory: 64 << 20}
+	given := terms{deadline: 100 * time.Millisecond, loading: 500 * time.Millisecond, grace: 50 * time.Millisecond, memory: 64 << 20}
 	switch {
 	case os.Getenv(lengthVariable) == "long":
 		given = terms{deadline: 2 * time.Second, loading: 10 * time.Second, grace: 500 * time.Millisecond, memory: 256 << 20}
 	case os.Getenv(stageVariable) == stageInside: // How deep attacks get has been seen outside.
-		given.deadline = 100 * time.Millisecond
+		given.deadline = 50 * time.Millisecond
 	}
 	return given
 }

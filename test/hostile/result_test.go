@@ -18,9 +18,10 @@ type result struct {
 	err              error
 }
 
-// late reports whether the pool has not kept to the terms.
-func (r result) late(given terms) bool {
-	return r.loading > given.loading+slack || r.calling > given.deadline+slack
+// late reports whether the pool has not kept to the terms, on a machine on which a loop is stopped so much late.
+func (r result) late(given terms, slow time.Duration) bool {
+	late := slack + 10*slow
+	return r.loading > given.loading+late || r.calling > given.deadline+late
 }
 
 // starved reports whether the call was over before a worker was there for it, which shows nothing.

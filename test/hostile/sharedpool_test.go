@@ -5,10 +5,8 @@ package hostile
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,12 +18,11 @@ import (
 type sharedPool struct {
 	engines *engines.Registry
 	good    engines.Program
-	variant int
 }
 
 func newSharedPool(t *testing.T) *sharedPool {
 	t.Helper()
-	pool := sandbox.New(sandbox.Config{Workers: 2, Grace: 100 * time.Millisecond})
+	pool := sandbox.New(sandbox.Config{Workers: 2, Grace: 50 * time.Millisecond})
 	t.Cleanup(pool.Close)
 	registry, err := engines.NewRegistry(engines.Config{}, pool.Definitions(definitions())...)
 	if err != nil {
@@ -49,63 +46,74 @@ func (s *sharedPool) program(t *testing.T, a attack) engines.Program {
 	return program
 }
 
-// times are those of the innocent calls.
-type times struct {
-	calls    int
-	p50, p99 time.Duration
+const (
+	// attackers is how many calls of the hostile definition are under way at any time:
+	// more than there are workers for everybody.
+	attackers = 3
+	// patience is how long an attack may compute, and how long one that is refused waits until the next try.
+	patience = 50 * time.Millisecond
+	// rounds is how many attacks come to an end, or are refused, while innocent calls are made.
+	rounds = 2 * attackers
+)
+
+// attacks are the calls of a hostile definition, which are made until the test ends.
+type attacks struct {
+	// ran is how many of them came to an end in a worker, held how many had it for all of their time, and refused how many got none.
+	ran, held, refused atomic.Int64
 }
 
-func (t times) String() string {
-	return fmt.Sprintf("%d calls, p50 %v, p99 %v", t.calls, t.p50.Round(10*time.Microsecond), t.p99.Round(10*time.Microsecond))
-}
-
-// measure calls the innocent definition for a spell beside the other one.
-func (s *sharedPool) measure(t *testing.T, other attack) times {
-	t.Helper()
+// start has calls of each of the programs made, one after another, until stop is called.
+func start(t *testing.T, programs []engines.Program, calls func() engines.Call) (a *attacks, stop func()) {
+	a = &attacks{}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
-	for range attackers {
-		s.variant++
-		edited := attack{language: other.language, name: other.name, files: maps.Clone(other.files)}
-		edited.files[edited.entry()] += fmt.Sprintf("\n// %d", s.variant)
-		program := s.program(t, edited)
-		group.Go(func() { keepCalling(ctx, program, otherCall) })
+	for _, program := range programs {
+		group.Go(func() { a.keepCalling(ctx, program, calls) })
 	}
-	defer group.Wait()
-	defer cancel()
-	return measureCalls(t, s.good, func() engines.Call {
-		call := request("good")
-		call.Owner = "good"
-		return call
-	})
-}
-
-// measureCalls makes one call after another for a spell.
-func measureCalls(t *testing.T, program engines.Program, calls func() engines.Call) times {
-	t.Helper()
-	var took []time.Duration
-	for began := time.Now(); time.Since(began) < spell; {
-		call, start := calls(), time.Now()
-		if _, err := program.Run(t.Context(), call); err != nil {
-			t.Errorf("the innocent call: %v", err)
-		}
-		took = append(took, time.Since(start))
-	}
-	slices.Sort(took)
-	return times{calls: len(took), p50: took[len(took)/2], p99: took[len(took)*99/100]}
+	return a, func() { cancel(); group.Wait() }
 }
 
 // keepCalling calls as fast as it can until it is told to come back later, and then waits like
 // a reconciler, if not for so long.
-func keepCalling(ctx context.Context, program engines.Program, calls func() engines.Call) {
+func (a *attacks) keepCalling(ctx context.Context, program engines.Program, calls func() engines.Call) {
 	for ctx.Err() == nil {
-		within, cancel := context.WithTimeout(ctx, patience)
+		within, cancel := engines.WithTimeout(ctx, patience)
 		_, err := program.Run(within, calls()) // It fails, or is given up.
-		var e *engines.Error
-		if errors.As(err, &e) && e.RetryAfter > 0 {
-			<-within.Done()
-		}
 		cancel()
+		var e *engines.Error
+		if !errors.As(err, &e) || e.RetryAfter == 0 || errors.Is(err, engines.ErrNoWorker) {
+			if kind := engines.KindOf(err); kind == engines.Timeout || kind == engines.Busy {
+				a.held.Add(1)
+			}
+			a.ran.Add(1)
+			continue
+		}
+		a.refused.Add(1)
+		select {
+		case <-ctx.Done():
+		case <-time.After(patience):
+		}
+	}
+}
+
+// checkUndisturbed makes one innocent call after another. None may fail, and most may not see an attack end that has held a worker: a
+// call that waits for a worker sees that each time. How long the calls take says more about the machine.
+func (a *attacks) checkUndisturbed(t *testing.T, program engines.Program, calls func() engines.Call) {
+	t.Helper()
+	made, disturbed := 0, 0
+	for end := a.ran.Load() + a.refused.Load() + rounds; a.ran.Load()+a.refused.Load() < end; made++ {
+		before := a.held.Load()
+		if _, err := program.Run(t.Context(), calls()); err != nil {
+			t.Errorf("the innocent call: %v", err)
+		}
+		if a.held.Load() > before {
+			disturbed++
+		}
+	}
+	t.Logf("%d innocent calls, %d of which saw an attack end; %d attacks had a worker, %d of them for all of their time, and %d were refused",
+		made, disturbed, a.ran.Load(), a.held.Load(), a.refused.Load())
+	if disturbed > made/2 {
+		t.Errorf("%d of %d innocent calls waited for attacks", disturbed, made)
 	}
 }
 
@@ -114,15 +122,4 @@ func otherCall() engines.Call {
 	call := request("other")
 	call.Owner = "other"
 	return call
-}
-
-// startOfWorker is how long a pool's first call takes at present.
-func startOfWorker(t *testing.T) time.Duration {
-	t.Helper()
-	began := time.Now()
-	s := newSharedPool(t)
-	if _, err := s.good.Run(t.Context(), request("first")); err != nil {
-		t.Fatal(err)
-	}
-	return time.Since(began)
 }

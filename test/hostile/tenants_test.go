@@ -3,12 +3,12 @@
 package hostile
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,7 +17,6 @@ import (
 
 // victim is a hook that is good, and that the objects of a tenant make do what costs workers.
 const victim = `export function sync({parent: {metadata: {name}}}) {
-  if (name.startsWith('busy')) { let n = 0; for (let i = 0; i < 1e5; i++) n += i % 7; return {n} }
   if (name.startsWith('loop')) for (;;);
   if (name.startsWith('native')) Array.prototype.indexOf.call({length: 2**53-1}, 1);
   if (name.startsWith('memory')) return 'x'.repeat(2**40);
@@ -43,13 +42,8 @@ func tenantCalls(namespace, kind string, fresh bool) func() engines.Call {
 }
 
 // TestTenants calls the hook of a definition about the objects of one tenant, while those of another one
-// attack it: in a first spell each of these may cost a worker, and in a second one, which counts, no call
-// may wait for them. The p50 must be noise. The p99 must be at most double of what it is beside a tenant
-// whose objects are much work, and noise and starts, as in TestNeighbours.
+// attack it. At first each of these may cost workers. Once some are refused, the calls about the others may not have to wait for them.
 func TestTenants(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector changes what costs what")
-	}
 	for _, kind := range []string{"loop", "native", "memory", "objects"} {
 		for _, fresh := range []bool{false, true} {
 			name := kind
@@ -59,40 +53,20 @@ func TestTenants(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := newSharedPool(t)
 				program := s.program(t, one("JavaScript", "sync.js", victim))
-				for n := range attempts {
-					beside := measureTenant(t, program, tenantCalls("a", "busy", fresh))
-					attack := tenantCalls("a", kind, fresh)
-					first := measureTenant(t, program, attack)
-					under := measureTenant(t, program, attack)
-					start := startOfWorker(t)
-					t.Logf("busy tenant: %v; attack: %v, then %v; start of a worker: %v", beside, first, under, start)
-					if why := program.CircuitOpen(); why != nil {
-						t.Fatalf("the program rests: %v", why)
+				attacking, stop := start(t, slices.Repeat([]engines.Program{program}, attackers), tenantCalls("a", kind, fresh))
+				defer stop()
+				for poll := time.NewTicker(patience / 10); attacking.refused.Load() < attackers; <-poll.C {
+					if ran := attacking.ran.Load(); ran > 20*attackers {
+						t.Fatalf("%d attacks had a worker, and none is refused", ran)
 					}
-					most := 2*beside.p99 + noise + starts*start
-					if under.p99 <= most && under.p50 <= noise {
-						return
-					}
-					if n == attempts-1 {
-						t.Errorf("p99 %v is more than %v, or p50 %v is more than %v", under.p99, most, under.p50, noise)
-					}
+				}
+				attacking.checkUndisturbed(t, program, tenantCalls("b", "good", false))
+				if why := program.CircuitOpen(); why != nil {
+					t.Fatalf("the program rests: %v", why)
 				}
 			})
 		}
 	}
-}
-
-// measureTenant measures the calls about a good tenant's objects beside those of another one.
-func measureTenant(t *testing.T, program engines.Program, others func() engines.Call) times {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	for range attackers {
-		group.Go(func() { keepCalling(ctx, program, others) })
-	}
-	defer group.Wait()
-	defer cancel()
-	return measureCalls(t, program, tenantCalls("b", "good", false))
 }
 
 // keeping is a probe that keeps the names of all parents that its worker has seen.
