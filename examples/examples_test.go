@@ -23,10 +23,10 @@ var watchOfSeveral = regexp.MustCompile(`kubectl get \S+,.*--watch`)
 
 // TestExamples runs what `libretto test examples/...` runs. Each example has tests, and its README says how to run them and how to apply it.
 func TestExamples(t *testing.T) {
-	registry := cases.NewRegistry(t)
 	for _, name := range folders(t) {
 		t.Run(name, func(t *testing.T) {
-			if len(cases.MustPass(t, registry, name)) == 0 {
+			results := runOf(t, name).Results
+			if results.MustPass(t); len(results.All) == 0 {
 				t.Errorf("examples/%s has no tests", name)
 			}
 			readme := read(t, filepath.Join(name, "README.md"))

@@ -1,4 +1,4 @@
-package contract
+package examples_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,12 +19,11 @@ import (
 	"github.com/libretto-k8s/libretto/test/cases"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/reads.txt")
+var update = flag.Bool("update", false, "rewrite test/contract/testdata/reads.txt")
 
 // readers notes what the hooks of an example read in its tests.
 type readers struct {
-	t       *testing.T
-	example string
+	t *testing.T
 
 	mu   sync.Mutex
 	read map[string]engines.ReadSet // by script and hook
@@ -89,31 +87,17 @@ func (r *readers) note(hook string, read engines.ReadSet) bool {
 	return r.runs[hook] <= checkedCalls
 }
 
-func TestMain(m *testing.M) { cases.Main(m) }
-
-// TestReadsOfExamples compares what the hooks of the examples read with testdata/reads.txt: a hook that reads all of its parent
-// is called for each change of it. For some calls it changes what they did not read.
+// TestReadsOfExamples compares what the hooks of the examples read in TestExamples with test/contract/testdata/reads.txt: a hook that reads
+// all of its parent is called for each change of it. For some calls it changes what they did not read.
 func TestReadsOfExamples(t *testing.T) {
-	folders, err := filepath.Glob("../../examples/*/README.md")
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("there are no examples: %v", err)
-	}
 	var got strings.Builder
-	for _, readme := range folders {
-		folder := filepath.Dir(readme)
-		r := &readers{t: t, example: filepath.Base(folder), read: map[string]engines.ReadSet{}, runs: map[string]int{}}
-		registry, err := engines.NewRegistry(engines.Config{UserAgent: "test"}, r.definitions()...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := cases.Run(t.Context(), registry, folder); err != nil {
-			t.Fatal(err)
-		}
-		for _, hook := range slices.Sorted(maps.Keys(r.read)) {
-			fmt.Fprintf(&got, "%s/%s: %s\n", r.example, hook, written(r.read[hook]))
+	for _, example := range folders(t) {
+		read := runOf(t, example).read
+		for _, hook := range slices.Sorted(maps.Keys(read)) {
+			fmt.Fprintf(&got, "%s/%s: %s\n", example, hook, written(read[hook]))
 		}
 	}
-	const golden = "testdata/reads.txt"
+	const golden = "../test/contract/testdata/reads.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -126,6 +110,33 @@ func TestReadsOfExamples(t *testing.T) {
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("hooks read other fields than %s says: run the test with -update and read the diff (-want +got):\n%s", golden, diff)
 	}
+}
+
+// run is what came of the tests of an example, and what its hooks read in them.
+type run struct {
+	cases.Results
+	read map[string]engines.ReadSet
+}
+
+var runs = map[string]run{}
+
+// runOf runs the tests of an example, once for all that look at what comes of it.
+func runOf(t *testing.T, example string) run {
+	t.Helper()
+	if known, ok := runs[example]; ok {
+		return known
+	}
+	r := &readers{t: t, read: map[string]engines.ReadSet{}, runs: map[string]int{}}
+	registry, err := engines.NewRegistry(engines.Config{UserAgent: "test"}, r.definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := cases.Run(t.Context(), registry, example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs[example] = run{results, r.read}
+	return runs[example]
 }
 
 func written(read engines.ReadSet) string {

@@ -35,41 +35,54 @@ func NewRegistry(tb testing.TB) *engines.Registry {
 	return registry
 }
 
-// Run runs the cases below some paths. Warnings are returned too: a test that has any may say something else than a cluster.
-func Run(ctx context.Context, registry *engines.Registry, paths ...string) (results []controllertest.Result, warnings []string, err error) {
+// Results are what comes of cases. A test that has warnings may say something else than a cluster.
+type Results struct {
+	All      []controllertest.Result
+	Warnings []string
+}
+
+// Run runs the cases below some paths.
+func Run(ctx context.Context, registry *engines.Registry, paths ...string) (r Results, err error) {
 	found, err := suite.Find(registry, paths...)
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
+	r.Warnings = found.Skipped
 	_, err = suite.Run(ctx, suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: registry, Parallel: runtime.GOMAXPROCS(0), Timeout: time.Minute,
 		RunFunctions: func(ctx context.Context, file string) ([]controllertest.Result, error) {
 			return functiontest.Run(ctx, registry, filepath.Dir(file), file, functiontest.Options{})
 		},
-		Warn:   func(text string) { warnings = append(warnings, text) },
-		Report: func(result controllertest.Result) { results = append(results, result) },
+		Warn:   func(text string) { r.Warnings = append(r.Warnings, text) },
+		Report: func(result controllertest.Result) { r.All = append(r.All, result) },
 	})
-	return results, append(found.Skipped, warnings...), err
+	return r, err
 }
 
-// MustPass runs the cases below some paths, each as a test of its own, and returns the results. Warnings are failures.
+// MustPass runs the cases below some paths, and returns the results, all of which must pass.
 func MustPass(t *testing.T, registry *engines.Registry, paths ...string) []controllertest.Result {
 	t.Helper()
-	results, warnings, err := Run(t.Context(), registry, paths...)
+	r, err := Run(t.Context(), registry, paths...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, warning := range warnings {
+	r.MustPass(t)
+	return r.All
+}
+
+// MustPass makes each case a test of its own. Warnings are failures.
+func (r Results) MustPass(t *testing.T) {
+	t.Helper()
+	for _, warning := range r.Warnings {
 		t.Error("warning: " + warning)
 	}
-	for _, result := range results {
+	for _, result := range r.All {
 		t.Run(result.Name, func(t *testing.T) {
 			if result.Outcome != controllertest.Passed {
 				t.Errorf("%s: %s %s\n%s", result.Location, result.Outcome, result.Reason, Describe(result))
 			}
 		})
 	}
-	return results
 }
 
 // Describe returns the failures of a result.
