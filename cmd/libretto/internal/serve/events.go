@@ -37,7 +37,7 @@ func recordEvents(env *parent.Environment, client kubernetes.Interface, limits p
 			source = hookEventSource
 		}
 		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: limits.QPS, BurstSize: limits.Burst})
-		broadcaster.StartRecordingToSink(access.EventSink{Events: client.CoreV1().Events("")})
+		broadcaster.StartRecordingToSink(&access.EventSink{Events: client.CoreV1().Events(""), Log: env.Log.WithName("events")})
 		*recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: source})
 		broadcasters = append(broadcasters, broadcaster)
 	}
