@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
@@ -52,13 +51,9 @@ func TestTimeout(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
 			code, stdout, stderr := program.Run(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfig, "--timeout", "300ms")...)
 			if code != cli.ExitCannot || stdout != "" || !strings.Contains(stderr, "it took longer than --timeout 300ms") {
 				t.Errorf("exit code %d, want %d: %s%s", code, cli.ExitCannot, stdout, stderr)
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it took %s", took)
 			}
 		})
 	}

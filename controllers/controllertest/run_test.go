@@ -249,11 +249,16 @@ func TestEndless(t *testing.T) {
 	f, _ := Parse("x_test.yaml", []byte(header+`
 given: [{apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop}, spec: {mode: flips}}]
 cases: [{name: "for ever", steps: [`+strings.TrimSuffix(strings.Repeat("{passes: 1000}, ", maxSteps), ", ")+"]}]\n"))
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	r := RunCase(ctx, registry, f.Tests[0], &f.Tests[0].Cases[0], a.subject(t, registry))
-	if r.Outcome != Errored || !strings.Contains(r.Failures[0].Message, "in time") || time.Since(start) > time.Minute {
-		t.Errorf("%v after %s: %v", r.Outcome, time.Since(start), r.Failures)
+	var r Result
+	for _, limit := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 30 * time.Second} { // On a busy machine it takes time to begin.
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		r = RunCase(ctx, registry, f.Tests[0], &f.Tests[0].Cases[0], a.subject(t, registry))
+		cancel()
+		if strings.Contains(r.Failures[0].Message, "in time") {
+			break
+		}
+	}
+	if r.Outcome != Errored || !strings.Contains(r.Failures[0].Message, "in time") {
+		t.Errorf("%v: %v", r.Outcome, r.Failures)
 	}
 }

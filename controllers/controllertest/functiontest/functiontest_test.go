@@ -155,7 +155,7 @@ func TestEndlessTest(t *testing.T) {
 		"a_test.jsonnet": `{ a: true, b: (local f(n) = if n < 0 then n else f(n + 1) tailstrict; f(1)) == 1, c: true }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			limits := []time.Duration{2 * time.Second, 10 * time.Second, time.Minute} // On a busy machine a new worker takes time.
+			limits := []time.Duration{time.Second / 2, 2 * time.Second, 10 * time.Second, time.Minute} // On a busy machine a new worker takes time.
 			if name == "short.test.js" {
 				limits = []time.Duration{time.Hour}
 			}
@@ -185,7 +185,7 @@ func TestSlots(t *testing.T) {
 		files.Go(func() {
 			var results []controllertest.Result
 			// On a busy machine a new worker takes time.
-			for _, limit := range []time.Duration{3 * time.Second, 15 * time.Second, time.Minute} {
+			for _, limit := range []time.Duration{time.Second / 2, 3 * time.Second, 15 * time.Second, time.Minute} {
 				results = runText(t, registry, "a.test.js", `import { test } from "libretto/test"; `+text,
 					functiontest.Options{Timeout: limit, Parallel: 2, Slots: slots})
 				if outcomes(results)[controllertest.Passed] == 1 {
@@ -214,25 +214,25 @@ test("c", () => {});`, functiontest.Options{Timeout: 30 * time.Second, MemoryByt
 	}
 }
 
-// TestManyTests runs 10 000 tests of a file, and refuses more than there may be.
+// TestManyTests runs 4000 tests of a file, and refuses more than there may be.
 func TestManyTests(t *testing.T) {
 	registry := workers(t)
 	for name, source := range map[string]string{
 		"a.test.js": `import { expect, test } from "libretto/test";
-for (let i = 0; i < COUNT; i++) test("test " + i, () => { if (i % 5000 === 1) { console.log(i); } expect(i % 5000).not.toBe(7); });`,
+for (let i = 0; i < COUNT; i++) test("test " + i, () => { if (i % 2000 === 1) { console.log(i); } expect(i % 2000).not.toBe(7); });`,
 		"a_test.jsonnet": `{
-  ["test " + n]: if n % 5000 == 1 then std.trace(std.toString(n), true) else n % 5000 != 7
+  ["test " + n]: if n % 2000 == 1 then std.trace(std.toString(n), true) else n % 2000 != 7
   for n in std.range(0, COUNT - 1)
 }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			results := runText(t, registry, name, strings.ReplaceAll(source, "COUNT", "10000"), functiontest.Options{})
-			want := map[controllertest.Outcome]int{controllertest.Passed: 9998, controllertest.Failed: 2}
+			results := runText(t, registry, name, strings.ReplaceAll(source, "COUNT", "4000"), functiontest.Options{})
+			want := map[controllertest.Outcome]int{controllertest.Passed: 3998, controllertest.Failed: 2}
 			if diff := cmp.Diff(want, outcomes(results)); diff != "" {
 				t.Error(diff)
 			}
 			logging := slices.DeleteFunc(results, func(r controllertest.Result) bool { return len(r.Logs) == 0 })
-			if len(logging) != 2 || logging[0].Name != "test 1" || logging[1].Name != "test 5001" {
+			if len(logging) != 2 || logging[0].Name != "test 1" || logging[1].Name != "test 2001" {
 				t.Errorf("logs are with %s", text(logging))
 			}
 			results = runText(t, registry, name, strings.ReplaceAll(source, "COUNT", "20001"), functiontest.Options{})

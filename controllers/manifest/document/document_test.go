@@ -2,9 +2,9 @@ package document
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -171,11 +171,11 @@ func TestBombs(t *testing.T) {
 		"an unended string": {head + "a: \"" + strings.Repeat("a", 1_000_000), "found unexpected end of stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			_, problems := Read("f", []byte(c.text))
-			if took := time.Since(start); took > 30*time.Second {
-				t.Errorf("reading takes %s", took)
-			}
+			runtime.ReadMemStats(&after)
+			t.Logf("%d bytes are allocated for a text of %d", after.TotalAlloc-before.TotalAlloc, len(c.text))
 			got := ""
 			if len(problems) > 0 {
 				got = problems[0].Message

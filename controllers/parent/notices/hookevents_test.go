@@ -2,7 +2,9 @@ package notices
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -143,22 +145,42 @@ func TestHookEventsForget(t *testing.T) {
 }
 
 // TestManyHookEvents has the 10 000 inputs of a map ask for 20 events each, in two passes: the time must not grow with the square of
-// their number.
+// their number. The processor time is compared with that for a sixteenth of them.
 func TestManyHookEvents(t *testing.T) {
-	e := NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Time{})
 	const many = 200_000
+	few, all := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range 3 { // The collector of garbage may have its turn in any of them.
+		few, all = min(few, timeOfHookEvents(t, many/16)), min(all, timeOfHookEvents(t, many))
+	}
+	if all > 5*16*few {
+		t.Errorf("%d events take %s, and %d %s", many, all, many/16, few)
+	}
+}
+
+// timeOfHookEvents has a hook ask for so many events, twice.
+func timeOfHookEvents(t *testing.T, many int) time.Duration {
+	t.Helper()
+	e := NewHookEvents(clocktesting.NewFakePassiveClock(time.Unix(20, 0)), EventLimits{}, time.Time{})
 	events := make([]RequestedEvent, many)
 	for i := range events {
 		events[i].Key = uint64(i)
 	}
-	begin := time.Now()
+	begin := processorTime(t)
 	for pass, want := range []choice{{Dropped: many - 15}, {Repeated: many}} {
 		c := e.Choose(controller.Key{Name: "a"}, parenttest.ParentOf("1", 0), events, 0, true)
 		if c.Repeated != want.Repeated || c.Dropped != want.Dropped {
 			t.Errorf("pass %d: %d repeated and %d dropped, want %d and %d", pass, c.Repeated, c.Dropped, want.Repeated, want.Dropped)
 		}
 	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %s", took)
+	return processorTime(t) - begin
+}
+
+// processorTime is what this process has had.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
 	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

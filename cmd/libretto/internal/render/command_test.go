@@ -37,9 +37,6 @@ func TestRenderHostile(t *testing.T) {
 		if code != cli.ExitProblems || !strings.Contains(stderr, "App default/a") {
 			t.Errorf("%s: exit code %d, with %s", command, code, stderr)
 		}
-		if took > time.Minute {
-			t.Errorf("%s: took %s", command, took)
-		}
 		t.Logf("%s: %s: %s", command, took.Round(time.Millisecond), stderr[:min(len(stderr), 300)])
 	}
 }

@@ -172,12 +172,11 @@ func TestEndsInTime(t *testing.T) {
 	file := filepath.Join(p.copyOf(t), "a_test.yaml")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	start := time.Now()
 	explorer := &Explorer{Options: Options{Workers: 1}}
 	_, err := suite.Run(ctx, suite.Options{
 		Cases: []string{file}, Engines: newRegistry(t), Parallel: 1, Timeout: time.Minute, RunCase: explorer.RunCase, Report: func(controllertest.Result) {},
 	})
-	if err == nil || time.Since(start) > 30*time.Second {
-		t.Errorf("it ended after %s: %v", time.Since(start), err)
+	if err == nil {
+		t.Error("it ended by itself")
 	}
 }
