@@ -1,0 +1,51 @@
+package access
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata/fake"
+	"k8s.io/utils/clock"
+)
+
+// TestChanges counts what is told of changes: one for those that come together, and one for each of those that don't.
+func TestChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := fake.NewTestScheme()
+		if err := metav1.AddMetaToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		client := fake.NewSimpleMetadataClient(scheme)
+		told := 0
+		changes := &Changes{Client: client, Clock: clock.RealClock{}, Log: logr.Discard()}
+		for range 2 { // The second call does nothing.
+			changes.Begin(t.Context(), func() { told++ })
+		}
+		settle := func() { time.Sleep(10 * time.Second); synctest.Wait() }
+		settle()
+		begun := told
+		roles := client.Resource(rbacv1.SchemeGroupVersion.WithResource("roles")).Namespace("a").(fake.MetadataClient)
+		create := func(name string) {
+			role := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
+			role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("Role"))
+			if _, err := roles.CreateFake(role, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		create("a")
+		create("b")
+		if settle(); told != begun+1 {
+			t.Errorf("two at once were told %d times", told-begun)
+		}
+		if err := roles.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if settle(); told != begun+2 {
+			t.Errorf("another one was told %d times", told-begun-1)
+		}
+	})
+}
