@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/rights"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -100,6 +101,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 		h.Close()
 		return nil, err
 	}
+	reconciler.Require(rights.InParents(rights.Of(p, nil, r.config.Namespace)))
 	if s.running == nil { // Otherwise the spec that runs tells what the definition writes.
 		reconciler.Register()
 	}

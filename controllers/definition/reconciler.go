@@ -38,6 +38,9 @@ type Reconciler struct {
 	// not know of another one with the same parents.
 	known atomic.Bool
 
+	// watchRights has changes of rights noticed. It may be called more than once.
+	watchRights func()
+
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind; those that the API server serves
 	states map[controller.Key]*runtimeState
@@ -64,7 +67,9 @@ func New(config Config) *Reconciler {
 			Library: config.Library, Engines: config.Engines, Credentials: config.Credentials, Failover: config.Failover,
 			Namespace: config.Namespace, Previews: config.Previewer != nil,
 		},
-		status: statuses.NewWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
+		status:      statuses.NewWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
+		watchRights: func() {},
+
 		kinds:  map[string]*informer.Handle{},
 		states: map[controller.Key]*runtimeState{},
 	}
@@ -85,6 +90,9 @@ func New(config Config) *Reconciler {
 // Run hosts definitions until ctx ends. It returns when all of them have stopped.
 func (r *Reconciler) Run(ctx context.Context) {
 	ctx = identity.WithAccount(ctx, identity.Account{}) // Instances have accounts of their own.
+	if reviewer := r.config.Environment.Access; reviewer != nil && reviewer.Changes != nil {
+		r.watchRights = func() { reviewer.Changes.Begin(ctx, r.rightsChanged) }
+	}
 	r.resourcesChanged()
 	var search sync.WaitGroup
 	search.Go(func() { r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment) })
@@ -112,6 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 3. Build the next instance and start it once it is ready.
 	refusal = r.prepareNext(ctx, object, s, plan, refusal)
 	r.notePlanned(s)
+	review := r.reviewRights(ctx, s)
 	s.suspendScripts(refusal)
 	r.guardEdit(object, s) // What is approved is so before a pass asks.
 	r.assign(object, s)
@@ -124,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
 	s.testsFailed.Store(view.newest.state.TestsFailed())
-	after := variant.Earlier(view.rollout.After, r.sendEvents(object, s, view))
+	after := variant.Earlier(variant.Earlier(view.rollout.After, review), r.sendEvents(object, s, view))
 	now := r.config.Environment.Clock.Now()
 	status := s.statusOf(object, view)
 	r.config.DefinitionMetrics.Set(key, status, view.running.parents)

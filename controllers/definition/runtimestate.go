@@ -48,6 +48,10 @@ type runtimeState struct {
 	// guard bounds what edits delete. It is nil before the first instance.
 	guard    *rollout.Guard
 	approved approvedBy
+	// rights are what the account of the newest spec lacks, or nil if it has none.
+	rights *authorization
+	// hasAccount reports whether the newest spec names an account. Any goroutine may read it.
+	hasAccount atomic.Bool
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.

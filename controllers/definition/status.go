@@ -68,6 +68,7 @@ type lastEvents struct {
 	// notFoundSince is since when a resource of the spec has not been served, or zero.
 	notFoundSince                                                time.Time
 	accepted, problems, credentials, openCircuits, held, rollout string
+	forbidden                                                    string
 	revision                                                     scripts.RevisionID
 	warnings                                                     []plan.Warning
 	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
@@ -107,6 +108,9 @@ func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, r
 	v.running.parents = newParentStatus(s.running, progress.Serves(v.running.revision), r.config.Environment.Clock.Now())
 	ready := scriptsCondition(newest, progress.WithServing(v.newest.state, newest == s.running), v.hold.why)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), progress.InScriptsReady(s.object, ready)}
+	if s.rights != nil {
+		v.conditions = append(v.conditions, s.rights.condition())
+	}
 	if c, known := progress.WaitingCondition(s.object, managersOf(v.newest.objects)); known && v.isOfRollout(c) {
 		v.conditions = append(v.conditions, c)
 	} else if progressing, known := progressingCondition(s, v); known {
@@ -232,6 +236,9 @@ func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1
 		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
 	case !s.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
+	case s.rights != nil && len(s.rights.forParents) > 0:
+		authorized := s.rights.condition()
+		c.Reason, c.Message = authorized.Reason, authorized.Message
 	case v.running.openCircuits != "":
 		c.Reason, c.Message = reasonScriptResting, v.running.openCircuits
 	case v.running.hotLoops != "":
@@ -289,6 +296,12 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	now := lastEvents{
 		problems: v.newest.state.Message(), revision: v.running.revision, warnings: v.warnings,
 		credentials: v.newest.credentials, openCircuits: v.running.openCircuits, held: v.hold.why, versions: before.versions, rollout: before.rollout,
+	}
+	if s.rights != nil && s.rights.count() > 0 {
+		now.forbidden = s.rights.condition().Message
+	}
+	if now.forbidden != "" && now.forbidden != before.forbidden {
+		r.warn(object, variant.ReasonForbidden, now.forbidden)
 	}
 	wait = now.setAccepted(before, v.conditions[0], r.config.Environment.Clock.Now())
 	if now.accepted != "" && now.accepted != before.accepted {

@@ -56,6 +56,9 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	if s.rights == nil && !v.running.idle {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAuthorized)
+	}
 	if s.guard != nil {
 		status.DeletionGuard = s.guard.Record().Status()
 	}

@@ -49,7 +49,11 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 		return err
 	}
 	p.reportOutdated(held)
-	failed := p.execute(ctx, p.env.Children, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
+	changes = append(p.ownershipChanges(), p.filterChanges(ctx, changes)...)
+	if err := p.checkWrites(ctx, changes); err != nil {
+		return err
+	}
+	failed := p.execute(ctx, p.env.Children, changes, p.renewChild(desired))
 	return failure.Join(append(p.writes.unapplied, failed))
 }
 

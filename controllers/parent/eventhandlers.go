@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/parent/sources"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -234,5 +235,56 @@ func jitter(uid types.UID, period time.Duration) time.Duration {
 func (r *Reconciler) ResourcesChanged() {
 	if r.config.Customize != nil {
 		r.related.ResourcesChanged(r.config.Customize.Find)
+	}
+}
+
+// inputEvent enqueues the parents of which an object is or was an input.
+func (r *Reconciler) inputEvent(queue Queue, source *sources.Input, e informer.Event) {
+	if e.Replay {
+		return
+	}
+	for _, input := range []*unstructured.Unstructured{e.Old, e.New} {
+		if input != nil {
+			r.enqueueSelecting(queue, input, func(parent *unstructured.Unstructured) bool {
+				return source.Selects(parent, input, r.sources.NamespaceLabels)
+			})
+		}
+	}
+}
+
+// enqueueSelecting enqueues the parents whose selector matches an input, and for which also holds. It finds them with the index of
+// indexParents.
+func (r *Reconciler) enqueueSelecting(queue Queue, input *unstructured.Unstructured, also func(parent *unstructured.Unstructured) bool) {
+	set := labels.Set(input.GetLabels())
+	for i := range r.sources.Parents {
+		for _, pair := range informer.PairsOf(set) {
+			for _, parent := range r.sources.Parents[i].Cache.ByIndex(r.config.SelectorIndex, pair) {
+				selector, err := r.config.Selector(parent)
+				if r.sources.Parents[i].Manages(parent) && err == nil && selector.Matches(set) && also(parent) {
+					queue.EnqueueSoon(keyOf(r.sources.Parents[i].Kind, parent), debounce)
+				}
+			}
+		}
+	}
+}
+
+// namespaceEvent enqueues the parents that may select objects in a namespace, when that comes or goes, or its labels change.
+func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
+	if e.Replay || e.Old != nil && e.New != nil && maps.Equal(related.LabelsOf(e.Old), related.LabelsOf(e.New)) {
+		return
+	}
+	for i := range r.sources.Inputs {
+		source := &r.sources.Inputs[i]
+		if !source.ByNamespace {
+			continue
+		}
+		inputs, err := source.Cache.Select(e.Object().GetName(), labels.Everything())
+		if err != nil {
+			r.Resync(queue, 0)
+			return
+		}
+		for _, input := range inputs {
+			r.enqueueSelecting(queue, input, func(*unstructured.Unstructured) bool { return true })
+		}
 	}
 }

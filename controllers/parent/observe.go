@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // find returns the newest known state of a parent and its source, or nil if there is no such
@@ -236,4 +237,37 @@ func (p *pass) isUpToDate(observed, desired *unstructured.Unstructured) (bool, e
 		return false, nil // Can not happen: all children are of declared kinds.
 	}
 	return p.rules[at].UpToDate(observed, desired, p.owner(), p.appliedFields(observed))
+}
+
+// inputs returns the parent's inputs, by rule, namespace and name, without objects that the
+// parent owns.
+func (p *pass) inputs(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	if len(p.sources.Inputs) == 0 || p.observed.Finalizing || p.observed.Deleting() {
+		return nil, nil
+	}
+	selector, err := p.config.Selector(p.parent)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for i := range p.sources.Inputs {
+		source := &p.sources.Inputs[i]
+		candidates, err := source.Cache.Select(p.parent.GetNamespace(), selector)
+		if err != nil {
+			return nil, err
+		}
+		var inputs []*unstructured.Unstructured
+		for _, candidate := range candidates {
+			owner := informer.ControllerOf(candidate)
+			if (owner == nil || owner.UID != p.parent.GetUID()) && source.Selects(p.parent, candidate, p.sources.NamespaceLabels) {
+				inputs = append(inputs, candidate)
+			}
+		}
+		sortByName(inputs)
+		if err := p.checkReads(ctx, source.GroupVersionResource, inputs...); err != nil {
+			return nil, err
+		}
+		all = append(all, inputs...)
+	}
+	return all, nil
 }

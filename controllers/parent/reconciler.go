@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/sources"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
@@ -34,6 +35,8 @@ type shared struct {
 	peer    *peers.Definition // The definition, as others see it.
 	memories
 	inherited
+	// required are the rights for which parents wait, or nil.
+	required func(namespace string) []access.Right
 	replaced atomic.Bool // Another reconciler has what is inherited.
 }
 
@@ -119,6 +122,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	delay, err := r.syncContents(ctx, parent)
 	if delay > 0 {
 		return controller.Result{RequeueAfter: delay, Unfinished: true}, nil
+	}
+	if err == nil && r.awaitRights(ctx, key, parent) {
+		return controller.Result{RequeueAfter: rightsInterval}, nil
 	}
 	if err == nil {
 		parent, err = r.prepare(ctx, key, parent, source)

@@ -27,6 +27,8 @@ const (
 	ReasonNotFinalized    = "NotFinalized"
 	// ReasonWaiting is for a hook that can't say yet what children there should be. It is no warning.
 	ReasonWaiting = "Waiting"
+	// ReasonForbidden is for a parent that waits for rights of the definition's account, and for its definition.
+	ReasonForbidden = "Forbidden"
 	// ReasonEventsDropped is for events of hooks beyond the limits.
 	ReasonEventsDropped = "EventsDropped"
 	// ReasonSharedChildren is for children that another definition claims too.
@@ -56,7 +58,7 @@ const (
 var HostReasons = append([]string{
 	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop,
 	ReasonEditHeld,
-	ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonEventsDropped, ReasonSharedChildren,
+	ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonForbidden, ReasonEventsDropped, ReasonSharedChildren,
 	ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable, ReasonRevisionInvalid, ReasonScriptRevisionUnusable,
 	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted, ReasonReleasedChildren,
 	// Those on definitions. Package definition has the constants.

@@ -35,6 +35,9 @@ const (
 
 // Reviewer asks the API server by SelfSubjectAccessReviews what the account of a context may do. It remembers the answers, in memory.
 type Reviewer struct {
+	// Changes tell when to Expire what is remembered. Nil means that it is asked for again after a time.
+	Changes *Changes
+
 	client  client.SelfSubjectAccessReviewInterface
 	clock   clock.PassiveClock
 	flights singleflight.Group

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,4 +38,27 @@ func (r Right) Plural() string {
 		return r.GroupResource.String()
 	}
 	return r.GroupResource.String() + "/" + r.Subresource
+}
+
+// maxDescribed is how many rights are named.
+const maxDescribed = 20
+
+// Describe lists rights, those on the same objects together: "create, delete configmaps in the namespace a; get pods in the cluster".
+func Describe(rights []Right) string {
+	var order []string
+	verbs := map[string][]string{}
+	for _, right := range rights[:min(len(rights), maxDescribed)] {
+		objects := strings.TrimPrefix(right.String(), right.Verb+" ")
+		if verbs[objects] == nil {
+			order = append(order, objects)
+		}
+		verbs[objects] = append(verbs[objects], right.Verb)
+	}
+	for i, objects := range order {
+		order[i] = strings.Join(verbs[objects], ", ") + " " + objects
+	}
+	if more := len(rights) - maxDescribed; more > 0 {
+		order = append(order, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(order, "; ")
 }

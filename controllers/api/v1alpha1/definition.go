@@ -94,7 +94,8 @@ const (
 	IgnoreScriptTests ScriptTests = "Ignore"
 )
 
-// Types of the conditions of a definition. The first status has all of them but Progressing, Stalled and Reconciling, in this order.
+// Types of the conditions of a definition. The first status has all of them but Authorized, Progressing, Stalled and Reconciling, in this
+// order.
 const (
 	// ConditionAccepted reports whether the spec is valid and all of its resources are served.
 	ConditionAccepted = "Accepted"
@@ -111,6 +112,8 @@ const (
 	// they would do, or RolledBack while an edit has been taken back. It comes with the first edit that is
 	// held, or with steps of a rollout.
 	ConditionProgressing = "Progressing"
+	// ConditionAuthorized reports whether the account of a definition may do what is known to be needed. It is there if the spec names one.
+	ConditionAuthorized = "Authorized"
 	// ConditionStalled and ConditionReconciling are those of kstatus, and are there only while they are True: an edit of the spec or of the
 	// scripts does not take over before someone acts, or is on its way.
 	ConditionStalled     = "Stalled"
@@ -127,7 +130,8 @@ type DefinitionStatus struct {
 	// in use), Ready (parents are synced by the present spec and the newest scripts)
 	// and ParentsSynced (the last syncs of all parents succeeded; if not, its message
 	// has the parents that fail, and the place in the script). Progressing is False
-	// while an edit of the scripts is held because of what it would do. Stalled is
+	// while an edit of the scripts is held because of what it would do. Authorized is
+	// False while the account that the spec names lacks rights that its message has. Stalled is
 	// True while an edit waits for someone, and Reconciling while it is on its way;
 	// otherwise they are absent.
 	// +optional

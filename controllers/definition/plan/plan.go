@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Planner resolves definitions. It has no dependency but Find.
@@ -151,6 +152,9 @@ func accountOf(settings v1alpha1.DefinitionSettings) identity.Account {
 	}
 	return identity.Account{}
 }
+
+// Spec returns spec of the definition, without what is for the host alone. It is not to be changed.
+func (p *Plan) Spec() map[string]any { return jsonvalue.ObjectIn(p.object.Object, "spec") }
 
 // Key returns the key of the definition.
 func (p *Plan) Key() controller.Key {

@@ -78,6 +78,10 @@ func (c *collector) caches(d Definition) {
 func (c *collector) impersonation(account identity.Account, needs []Need) {
 	const as = "impersonate-on:serviceaccount:"
 	c.fixed("authentication.k8s.io", "serviceaccounts", "", account.Namespace, account.Name, "impersonate:serviceaccount")
+	for _, plural := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} { // To notice changes at once.
+		of := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: plural}
+		c.add(Required, Fixed, access.Right{GroupResource: of}, false, readVerbs...)
+	}
 	reviews := schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}
 	c.add(Required, Fixed, access.Right{GroupResource: reviews}, false, as+"create")
 	for _, need := range needs {

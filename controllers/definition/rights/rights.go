@@ -59,24 +59,23 @@ var (
 	cachedVerbs = []string{"get", "list", "watch"} // Of what is written, too: after a conflict it is read.
 )
 
-// Of returns what a definition needs, sorted and each once. plan is that of the object, and host the namespace of the host.
-func Of(object *unstructured.Unstructured, plan *plan.Plan, host string) []Need {
-	c := &collector{plan: plan, object: object, host: host}
+// Of returns what a definition needs with spec.scriptRollout, which may be nil, sorted and each once. host is the namespace of the host.
+func Of(plan *plan.Plan, rollout *v1alpha1.ScriptRollout, host string) []Need {
+	c := &collector{plan: plan, host: host}
 	c.parents()
 	c.children()
 	c.reads()
 	c.scripts()
 	c.credentials()
-	c.analyses()
+	c.analyses(rollout)
 	return c.sorted()
 }
 
 // collector collects the needs of one definition.
 type collector struct {
-	plan   *plan.Plan
-	object *unstructured.Unstructured
-	host   string
-	needs  []Need
+	plan  *plan.Plan
+	host  string
+	needs []Need
 }
 
 // add adds verbs on a resource.
@@ -139,7 +138,7 @@ func (c *collector) parents() {
 
 // statusLevel returns whether a status is written whatever the hooks answer.
 func (c *collector) statusLevel() Level {
-	writes, _, _ := unstructured.NestedString(c.object.Object, "spec", "parentResource", "statusWrites")
+	writes, _, _ := unstructured.NestedString(c.plan.Spec(), "parentResource", "statusWrites")
 	if c.plan.Kind == v1alpha1.DecoratorControllerKind || writes == string(v1alpha1.WhenReturnedStatusWrites) {
 		return Possible
 	}
@@ -176,7 +175,7 @@ func (c *collector) children() {
 
 // adoptionLevel returns whether objects that others have made can be children: with a generated selector none has its label by chance.
 func (c *collector) adoptionLevel() Level {
-	if generated, _, _ := unstructured.NestedBool(c.object.Object, "spec", "generateSelector"); generated {
+	if generated, _, _ := unstructured.NestedBool(c.plan.Spec(), "generateSelector"); generated {
 		return Possible
 	}
 	return Required
@@ -256,9 +255,8 @@ func (c *collector) credentials() {
 }
 
 // analyses adds what is needed for the Jobs of steps.
-func (c *collector) analyses() {
-	rollout, err := plan.ScriptRollout(c.object)
-	if err != nil || rollout == nil {
+func (c *collector) analyses(rollout *v1alpha1.ScriptRollout) {
+	if rollout == nil {
 		return
 	}
 	for _, step := range rollout.Steps {

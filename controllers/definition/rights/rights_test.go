@@ -32,11 +32,15 @@ func needsOf(t *testing.T, kind, spec string) []Need {
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	plan, refusal := plan.Planner{Find: find, RevisionNamespace: "host", FieldManager: "libretto"}.Plan(object)
+	planned, refusal := plan.Planner{Find: find, RevisionNamespace: "host", FieldManager: "libretto"}.Plan(object)
 	if refusal != nil {
 		t.Fatal(refusal.Err)
 	}
-	return Of(object, plan, "host")
+	rollout, err := plan.ScriptRollout(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Of(planned, rollout, "host")
 }
 
 // lines returns needs in lines, without those that are the same in all cases: "with parents: get list things.a; maybe: patch".

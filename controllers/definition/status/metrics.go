@@ -57,8 +57,10 @@ func (m *Metrics) Set(key controller.Key, status v1alpha1.DefinitionStatus, pare
 	m.setRollout(key, status)
 	m.setPending(key, pendingEditOf(status))
 	kinds := conditionTypes
-	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing) != nil { // It comes with the first edit that is held.
-		kinds = append(slices.Clone(kinds), v1alpha1.ConditionProgressing)
+	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionAuthorized} { // These are not always there.
+		if meta.FindStatusCondition(status.Conditions, kind) != nil {
+			kinds = append(slices.Clone(kinds), kind)
+		}
 	}
 	for _, kind := range kinds {
 		m.conditions.WithLabelValues(definitionmetrics.Values(key.String(), kind)...).Set(conditionValue(status.Conditions, kind))

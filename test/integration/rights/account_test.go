@@ -57,11 +57,18 @@ func impersonates(e *env.Env, host *env.User) {
 func newAccount(e *env.Env) *env.User {
 	e.T.Helper()
 	account := e.NewUser("account")
+	grant(account)
+	return account
+}
+
+// grant gives an account the rights of newAccount.
+func grant(account *env.User) {
+	e := account.Env()
+	e.T.Helper()
 	account.Grant(e.Namespace, e.Group, "things,things/status", "get", "list", "watch", "update", "patch")
-	account.Grant(e.Namespace, "", "configmaps", "list", "watch", "create", "update", "patch", "delete")
+	account.Grant(e.Namespace, "", "configmaps", "get", "list", "watch", "create", "update", "patch", "delete")
 	account.Grant(e.Namespace, "", "events", "create", "patch")
 	account.Grant(e.Namespace, "apps", "controllerrevisions", "get", "list", "create", "delete")
-	return account
 }
 
 // asAccount is the line of a spec that names the account.
@@ -122,7 +129,8 @@ func TestWritesOutside(t *testing.T) {
 	name := e.Define(env.Composite, "", e.Parent("globals", ""), asAccount(e), generated, env.UpdatedChildren, env.Hooks(copies, "sync"))
 	e.ClusterScope().ApplyCustom("Global", "outside", "", "text: one\nnamespace: "+other)
 	e.ClusterScope().ApplyCustom("Global", "inside", "", "text: one\nnamespace: "+e.Namespace)
-	e.WaitForCondition(name, "ParentsSynced", "False", "outside", `User "`+account.Name+`" cannot create resource "configmaps"`, other)
+	e.WaitForCondition(name, "ParentsSynced", "False", "outside",
+		"ServiceAccount "+e.Namespace+"/account may not create configmaps in the namespace "+other)
 	e.WaitFor(env.ConfigMaps, "inside", env.HasText("one"))
 	if found := e.InNamespace(other).Get(env.ConfigMaps, "outside"); found != nil {
 		t.Errorf("%s was created", found.GetName())
@@ -237,4 +245,5 @@ func TestUseOfAccount(t *testing.T) {
 			t.Errorf("%s by another author: %v", tc.text, err)
 		}
 	}
+	e.Delete(env.CompositeControllers, "", e.Namespace) // No host of another test is to run it.
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test/explore"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/rights"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
@@ -154,7 +155,8 @@ func (p *printer) definition(object *document.Object) (rights.Definition, error)
 	if base.Refusal != nil {
 		return rights.Definition{}, fmt.Errorf("%s: %w", object.Location, base.Refusal)
 	}
-	return rights.Definition{Plan: base.Plan, Needs: rights.Of(object.Unstructured, base.Plan, p.host.Namespace)}, nil
+	rollout, err := plan.ScriptRollout(object.Unstructured)
+	return rights.Definition{Plan: base.Plan, Needs: rights.Of(base.Plan, rollout, p.host.Namespace)}, err
 }
 
 // hostAccount returns the host's account.

@@ -32,9 +32,10 @@ type clients struct {
 
 // hostClients are for what the host reads and writes for itself. They have no timeout, because watches last.
 type hostClients struct {
-	dynamic dynamic.Interface
-	caches  rest.Interface
-	typed   kubernetes.Interface
+	dynamic  dynamic.Interface
+	caches   rest.Interface
+	typed    kubernetes.Interface
+	metadata metadata.Interface
 }
 
 // newClients returns clients for config. The bounded ones have the given timeout.
@@ -67,5 +68,6 @@ func newHostClients(config *rest.Config) (hostClients, error) {
 	dynamicClient, err := dynamic.NewForConfig(config)
 	caches, cachesErr := informer.RESTClientFor(config)
 	typed, typedErr := kubernetes.NewForConfig(config)
-	return hostClients{dynamicClient, caches, typed}, errors.Join(err, cachesErr, typedErr)
+	metadataClient, metadataErr := metadata.NewForConfig(config)
+	return hostClients{dynamicClient, caches, typed, metadataClient}, errors.Join(err, cachesErr, typedErr, metadataErr)
 }

@@ -173,10 +173,11 @@ func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.S
 func (s *server) environment(ctx context.Context, clients *clients, schemas *schema.Source, answers *lru.Cache) parent.Environment {
 	pool := informer.NewRESTPool(ctx, clients.host.caches, s.log.WithName("informer"))
 	pool.KeepFields(s.options.fieldManager)
+	reviewer := access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{})
+	reviewer.Changes = &access.Changes{Client: clients.host.metadata, Clock: clock.RealClock{}, Log: s.log.WithName("rights")}
 	return parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-		Access: access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{}),
-		Clock:  clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
+		Access: reviewer, Clock: clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
 		Writes: s.options.concurrentWrites, Calls: s.options.concurrentCalls,
 		Answers: answers, PassAnswerBytes: s.options.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 	}

@@ -1,0 +1,125 @@
+package definition
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/rights"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/access"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
+)
+
+const (
+	// reviewInterval is when missing rights are asked for again, unless a change of rights is seen before, and reviewTimeout how long that
+	// may take.
+	reviewInterval, reviewTimeout = 10 * time.Second, 10 * time.Second
+)
+
+// authorization is what the account of a definition lacks.
+type authorization struct {
+	account identity.Account
+	// forParents are rights without which parents wait, forOthers those for scripts, credentials and analyses, and forEvents those
+	// without which there are no events.
+	forParents, forOthers, forEvents []access.Right
+	// unknown is why some rights could not be asked for, or nil.
+	unknown error
+}
+
+// reviewRights asks what the account of the newest spec lacks. It has parents synced that may have waited for what is granted now, and
+// returns when to ask again, or zero.
+func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Duration {
+	newest, reviewer, before := s.latest(), r.config.Environment.Access, s.rights
+	s.hasAccount.Store(newest != nil && !newest.plan.Config.Account.IsHost())
+	if s.rights = nil; newest == nil || reviewer == nil || newest.plan.Config.Account.IsHost() {
+		return 0
+	}
+	r.watchRights()
+	ctx, cancel := context.WithTimeout(identity.WithAccount(ctx, newest.plan.Config.Account), reviewTimeout)
+	defer cancel()
+	needs := rights.Of(newest.plan, s.rollout, r.config.Namespace)
+	now := &authorization{account: newest.plan.Config.Account}
+	ask := func(asked []access.Right) []access.Right {
+		missing, err := reviewer.Missing(ctx, asked)
+		if now.unknown == nil {
+			now.unknown = err
+		}
+		return missing
+	}
+	forParents, forEvents := []access.Right(nil), rights.FixedAt(needs, rights.Informative)
+	for _, namespace := range s.parentNamespaces() {
+		forParents = append(forParents, rights.At(needs, rights.Required, namespace)...)
+		forEvents = append(forEvents, rights.At(needs, rights.Informative, namespace)...)
+	}
+	now.forParents, now.forOthers, now.forEvents = ask(forParents), ask(rights.FixedAt(needs, rights.Required)), ask(forEvents)
+	if s.rights = now; before != nil && len(now.forParents) < len(before.forParents) && s.running != nil {
+		for _, i := range s.all() {
+			i.reconciler.ResyncForbidden(s.running.queue)
+		}
+	}
+	if now.unknown != nil || now.count() > 0 {
+		return reviewInterval
+	}
+	return 0
+}
+
+// rightsChanged forgets what accounts may do, and has definitions with accounts reviewed.
+func (r *Reconciler) rightsChanged() {
+	r.config.Environment.Access.Expire()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, s := range r.states {
+		if s.hasAccount.Load() {
+			r.queue.Enqueue(key)
+		}
+	}
+}
+
+// parentNamespaces returns the namespaces of all parents, sorted.
+func (s *runtimeState) parentNamespaces() []string {
+	var all []string
+	for _, i := range s.all() {
+		all = append(all, i.reconciler.Namespaces()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// count returns how many rights are missing.
+func (a *authorization) count() int { return len(a.forParents) + len(a.forOthers) + len(a.forEvents) }
+
+// Reasons of the condition Authorized, besides variant.ReasonForbidden.
+const (
+	reasonAuthorized      = "Authorized"
+	reasonNotReviewed     = "NotReviewed"
+	reasonEventsForbidden = "EventsForbidden"
+)
+
+// condition returns the condition Authorized.
+func (a *authorization) condition() metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionAuthorized, Status: metav1.ConditionTrue, Reason: reasonAuthorized}
+	switch lacks := slices.Concat(a.forParents, a.forOthers); {
+	case len(lacks) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, variant.ReasonForbidden
+		c.Message = fmt.Sprintf("%s may not %s", a.account, access.Describe(lacks))
+		if len(a.forParents) > 0 {
+			c.Message += "\nparents there wait until it may"
+		}
+		c.Message += ": libretto rbac prints what is enough"
+	case a.unknown != nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, reasonNotReviewed
+		c.Message = fmt.Sprintf("%v\nthe API server decides with each request; to know it before, let the account create selfsubjectaccessreviews, as "+
+			"ClusterRole system:basic-user does, and the host do that as the account, as manifests/rbac/accounts.yaml does", a.unknown)
+	case len(a.forEvents) > 0:
+		c.Reason = reasonEventsForbidden
+		c.Message = fmt.Sprintf("%s may do all but %s: there are no events about parents", a.account, access.Describe(a.forEvents))
+	default:
+		c.Message = fmt.Sprintf("%s may do what is known to be needed", a.account)
+	}
+	return c
+}

@@ -1,0 +1,55 @@
+package definition
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/runtime/access"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
+)
+
+// TestAuthorizedCondition checks what is said of missing rights: what stops something first, and then what is not known.
+func TestAuthorizedCondition(t *testing.T) {
+	right := func(verb, resource string) access.Right {
+		return access.Right{Verb: verb, GroupResource: schema.GroupResource{Resource: resource}, Namespace: "a"}
+	}
+	for name, tc := range map[string]struct {
+		lacks   authorization
+		status  metav1.ConditionStatus
+		reason  string
+		message []string
+	}{
+		"nothing": {authorization{}, metav1.ConditionTrue, "Authorized", []string{"ServiceAccount a/robot may do what is known to be needed"}},
+		"for parents": {
+			authorization{forParents: []access.Right{right("create", "pods"), right("update", "pods")}, unknown: errors.New("broken")},
+			metav1.ConditionFalse, "Forbidden", []string{"ServiceAccount a/robot may not create, update pods in the namespace a\nparents there wait"},
+		},
+		"for scripts alone": {
+			authorization{forOthers: []access.Right{right("list", "configmaps")}}, metav1.ConditionFalse, "Forbidden",
+			[]string{"may not list configmaps in the namespace a: libretto rbac"},
+		},
+		"not known": {
+			authorization{unknown: errors.New("broken"), forEvents: []access.Right{right("create", "events")}}, metav1.ConditionUnknown,
+			"NotReviewed", []string{"broken", "selfsubjectaccessreviews", "the API server decides"},
+		},
+		"for events": {
+			authorization{forEvents: []access.Right{right("create", "events")}}, metav1.ConditionTrue, "EventsForbidden",
+			[]string{"may do all but create events in the namespace a"},
+		},
+	} {
+		tc.lacks.account = identity.Account{Namespace: "a", Name: "robot"}
+		c := tc.lacks.condition()
+		if c.Type != "Authorized" || c.Status != tc.status || c.Reason != tc.reason {
+			t.Errorf("%s: %s is %s with reason %s, want %s with %s", name, c.Type, c.Status, c.Reason, tc.status, tc.reason)
+		}
+		for _, part := range tc.message {
+			if !strings.Contains(c.Message, part) {
+				t.Errorf("%s: message %q lacks %q", name, c.Message, part)
+			}
+		}
+	}
+}
