@@ -71,6 +71,7 @@ func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Dur
 // rightsChanged forgets what accounts may do, and has definitions with accounts reviewed.
 func (r *Reconciler) rightsChanged() {
 	r.config.Environment.Access.Expire()
+	r.rightsChanges.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, s := range r.states {

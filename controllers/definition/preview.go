@@ -250,6 +250,9 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 // previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what
 // could not be told may be known then.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
+	if !i.plan.Config.Account.IsHost() {
+		serving = fmt.Sprintf("%s, rights %d", serving, r.rightsChanges.Load())
+	}
 	if !i.plan.CallsWebhooks() && (i.hooks.Tree == nil || !i.hooks.Tree.State().Inconclusive) {
 		return serving
 	}

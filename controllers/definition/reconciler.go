@@ -40,6 +40,8 @@ type Reconciler struct {
 
 	// watchRights has changes of rights noticed. It may be called more than once.
 	watchRights func()
+	// rightsChanges counts the changes of rights that were noticed.
+	rightsChanges atomic.Int64
 
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind; those that the API server serves

@@ -32,6 +32,11 @@ func (r Right) String() string {
 	return b.String() + " in the namespace " + r.Namespace
 }
 
+// Sortable returns a text by which rights on the same objects come together.
+func (r Right) Sortable() string {
+	return strings.Join([]string{r.Namespace, r.Plural(), r.Name, r.Verb}, " ")
+}
+
 // Plural returns the resource as kubectl names it, with its subresource: "deployments.apps/status".
 func (r Right) Plural() string {
 	if r.Subresource == "" {

@@ -6,16 +6,18 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/access"
-	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// Wrote returns the need for a verb that was used on an object of a resource.
-func Wrote(plan *plan.Plan, resource discovery.Resource, subresource, verb string) Need {
-	c := collector{plan: plan}
-	return Need{
-		Right: access.Right{Verb: verb, GroupResource: resource.GroupResource(), Subresource: subresource},
-		Place: c.placeOf(resource), Namespaced: resource.Namespaced, Level: Possible,
+// Wrote returns the need for a right that was used on an object of one of the definition's resources.
+func Wrote(plan *plan.Plan, used access.Right) Need {
+	c, need := collector{plan: plan}, Need{Right: used, Place: Anywhere, Level: Possible}
+	need.Namespace = ""
+	for _, resource := range plan.Resources() {
+		if resource.GroupResource() == used.GroupResource {
+			need.Place, need.Namespaced = c.placeOf(resource), resource.Namespaced
+		}
 	}
+	return need
 }
 
 // Selected returns the needs for what a customize hook selects for a parent in a namespace, which is empty for one without.

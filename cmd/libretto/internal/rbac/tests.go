@@ -42,25 +42,10 @@ func (s *seen) add(plan *plan.Plan, needs ...rights.Need) {
 	}
 }
 
-// verbs are those of requests. To apply an object that is not there takes the right to create it, too.
-var verbs = map[memcluster.Verb][2]string{
-	memcluster.Create: {"create"}, memcluster.Update: {"update"}, memcluster.Patch: {"patch"}, memcluster.Delete: {"delete"},
-	memcluster.UpdateStatus: {"update", "status"}, memcluster.PatchStatus: {"patch", "status"},
-}
-
 // Wrote notes a write.
 func (s *seen) Wrote(plan *plan.Plan, write memcluster.Write) {
-	for _, resource := range plan.Resources() {
-		if resource.Kind != write.Kind {
-			continue
-		}
-		verb := verbs[write.Verb]
-		needs := []rights.Need{rights.Wrote(plan, resource, verb[1], verb[0])}
-		if write.Verb == memcluster.Patch && write.Before == nil {
-			needs = append(needs, rights.Wrote(plan, resource, "", "create"))
-		}
-		s.add(plan, needs...)
-		return
+	for _, right := range simulation.RightsOf(plan, write) {
+		s.add(plan, rights.Wrote(plan, right))
 	}
 }
 

@@ -211,7 +211,7 @@ func (s *server) definitions(
 		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
 		Namespace: ownNamespace(o.namespace), Target: target, RequireAccount: o.requireServiceAccount,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
-		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: s.newPreviewer(environment.Schemas),
+		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: s.newPreviewer(environment.Schemas, environment.Access),
 		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
 	}), nil
 }
@@ -231,11 +231,11 @@ func (s *server) newLibrary(
 }
 
 // newPreviewer returns what previews edits of scripts, or nil if each one that loads is to take over.
-func (s *server) newPreviewer(schemas *schema.Source) definition.Previewer {
+func (s *server) newPreviewer(schemas *schema.Source, reviewer *access.Reviewer) definition.Previewer {
 	if !s.options.scripts.preview {
 		return nil
 	}
-	return hosted.New(ownNamespace(s.options.namespace), schemas)
+	return hosted.New(ownNamespace(s.options.namespace), schemas, reviewer)
 }
 
 // newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a password.

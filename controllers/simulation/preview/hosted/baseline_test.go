@@ -66,7 +66,7 @@ func TestPreviewAlone(t *testing.T) {
 			s := settled(t, "InPlace", script, "", serving, 4, c.edit)
 			subject := s.subject(c.next)
 			subject.Serving, subject.ServingScripts, subject.NoBaseline, subject.Limits = nil, nil, true, c.limits
-			got := New("libretto", nil).Preview(t.Context(), subject)
+			got := New("libretto", nil, nil).Preview(t.Context(), subject)
 			if got.Held != "" {
 				got.Summary = ""
 			}

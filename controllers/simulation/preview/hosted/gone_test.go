@@ -41,7 +41,7 @@ func TestGone(t *testing.T) {
 			s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
 			subject := s.subject(c.next)
 			subject.Limits, subject.Gone = c.limits, map[schema.GroupKind]int{{Kind: "ConfigMap"}: c.gone}
-			if diff := cmp.Diff(c.want, New("libretto", nil).Preview(t.Context(), subject)); diff != "" {
+			if diff := cmp.Diff(c.want, New("libretto", nil, nil).Preview(t.Context(), subject)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 			}
 		})

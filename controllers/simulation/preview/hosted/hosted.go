@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,10 +18,12 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent/samples"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -46,13 +49,15 @@ const (
 type Previewer struct {
 	namespace string
 	schemas   *openapi.Source
+	access    *access.Reviewer
 	slots     *scripts.Slots
 	batch     int
 }
 
-// New returns a Previewer of a host in a namespace. schemas are those of the API server, which the host has read; they may be nil.
-func New(namespace string, schemas *openapi.Source) *Previewer {
-	return &Previewer{namespace: namespace, schemas: schemas, slots: scripts.NewSlots(maxPreviews, 0, nil), batch: batchSize}
+// New returns a Previewer of a host in a namespace. schemas are those of the API server, which the host has read, and
+// reviewer knows what accounts may do; both may be nil.
+func New(namespace string, schemas *openapi.Source, reviewer *access.Reviewer) *Previewer {
+	return &Previewer{namespace: namespace, schemas: schemas, access: reviewer, slots: scripts.NewSlots(maxPreviews, 0, nil), batch: batchSize}
 }
 
 // Preview makes one pass over each parent of a sample, or over all parents if there are limits for them, with the new scripts. If these
@@ -83,19 +88,24 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		case subject.NoBaseline && !r.findings.HasChildren() && r.findings.Unknown == 0:
 			return scripts.Preview{} // There are no children.
 		default:
-			return r.result()
+			return r.result(ctx)
 		}
 	}
 }
 
 // result returns what the findings come to.
-func (r *run) result() scripts.Preview {
+func (r *run) result(ctx context.Context) scripts.Preview {
 	f := r.findings
 	f.AddGone(r.Gone)
 	if f.IsBusy(r.rule) {
 		return scripts.Preview{Later: true, Inconclusive: true}
 	}
 	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Inconclusive: f.IsInconclusive(), Summary: f.Summary(), NoBaseline: r.NoBaseline}
+	missing, unknown := r.missing(ctx)
+	p.Summary += unknown
+	if missing != "" { // It is previewed again until they are granted.
+		p.Held, p.Inconclusive = strings.TrimPrefix(p.Held+"; "+missing, "; "), true
+	}
 	p.Destroys = p.Held == "" && f.Destroys()
 	return p
 }
@@ -107,6 +117,7 @@ type run struct {
 	rule     rollout.Rule
 	sampler  *samples.Sampler
 	findings *rollout.Findings
+	rights   usedRights
 	// until is when no more calls of the new text are made.
 	until time.Time
 }
@@ -185,6 +196,7 @@ func (r *run) preview(ctx context.Context, sample *samples.Sample) (*rollout.Bat
 // results returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
 // that were not made because of it.
 func (r *run) results(ctx context.Context, sample *samples.Sample) ([]*preview.Result, error) {
+	ctx = simulation.WithObserver(ctx, &r.rights)
 	results, err := r.newPass(ctx, sample, r.until).run(ctx, sample.Parents)
 	if err != nil {
 		return nil, err

@@ -207,7 +207,7 @@ func (s scene) subject(next texts) definition.PreviewSubject {
 }
 
 func (s scene) preview(t testing.TB, next texts, most int) scripts.Preview {
-	p := New("libretto", nil)
+	p := New("libretto", nil, nil)
 	p.batch = most
 	return p.Preview(t.Context(), s.subject(next))
 }
@@ -397,7 +397,7 @@ func TestLateOnce(t *testing.T) {
 // TestNoSlot has previews of others end late: the edit waits for its turn, and is not let through meanwhile.
 func TestNoSlot(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
-	previewer := New("libretto", nil)
+	previewer := New("libretto", nil, nil)
 	var others []func()
 	for n := range maxPreviews {
 		release, err := previewer.slots.Acquire(t.Context(), fmt.Sprint("other", n))
@@ -467,7 +467,7 @@ func TestLateAndBackingOff(t *testing.T) {
 // TestPreviewsOfOthers has authors of scripts take up previews with calls that do not end. Those of others are made meanwhile.
 func TestPreviewsOfOthers(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
-	previewer, ctx := New("libretto", nil), t.Context()
+	previewer, ctx := New("libretto", nil, nil), t.Context()
 	began, end := make(chan bool, 10), make(chan bool)
 	endless := making("1", three).with("sync", func(engines.Call) (any, error) {
 		began <- true

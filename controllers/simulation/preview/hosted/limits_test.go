@@ -117,7 +117,7 @@ func TestLimits(t *testing.T) {
 				method = "InPlace"
 			}
 			s := settled(t, method, script, "", making("1", three), 10, nil)
-			previewer, subject := New("libretto", nil), s.subject(c.next)
+			previewer, subject := New("libretto", nil, nil), s.subject(c.next)
 			previewer.batch, subject.Limits = 3, &c.limits
 			got := previewer.Preview(t.Context(), subject)
 			if got.Held != "" {

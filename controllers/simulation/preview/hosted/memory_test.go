@@ -21,7 +21,7 @@ func TestMemoryOfAllParents(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), parents, nil)
 	subject := s.subject(making("2", three))
 	subject.Limits = &v1alpha1.ScriptPreview{MaxDeletedChildren: limit("10%"), MaxFailingParents: limit("0")}
-	r := &run{Previewer: New("libretto", nil), PreviewSubject: subject, rule: rollout.RuleOf(subject.Limits), findings: rollout.NewFindings()}
+	r := &run{Previewer: New("libretto", nil, nil), PreviewSubject: subject, rule: rollout.RuleOf(subject.Limits), findings: rollout.NewFindings()}
 	most := int64(parents)*100 + 4<<20
 	before, left := heap(), int64(0)
 	began := time.Now()
@@ -34,7 +34,7 @@ func TestMemoryOfAllParents(t *testing.T) {
 			left = max(left, heapBelow(before+most)-before)
 		}
 	}
-	if p := r.result(); p.Held != "" || p.Unknown > 0 || r.findings.Known != parents {
+	if p := r.result(t.Context()); p.Held != "" || p.Unknown > 0 || r.findings.Known != parents {
 		t.Errorf("%+v", p)
 	}
 	t.Logf("%d parents of three children: %s; at most %d KiB are left of the batches", parents, time.Since(began), left>>10)

@@ -49,7 +49,7 @@ func TestRollingPreview(t *testing.T) {
 					return serving, nil
 				}
 			}
-			got := New("libretto", nil).Preview(t.Context(), definition.PreviewSubject{
+			got := New("libretto", nil, nil).Preview(t.Context(), definition.PreviewSubject{
 				Plan: s.plan, Serving: s.plan, Scripts: c.next, ServingScripts: serving, Parents: s.reconciler.Sampler,
 				Revision: scripts.RevisionID(strings.Repeat("b", 64)), ServingRevision: scripts.RevisionID(servingID), ProgramsOf: c.others,
 			})
