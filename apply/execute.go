@@ -104,7 +104,7 @@ func (e *execution) run(ctx context.Context, results []*Result) {
 	all.Wait()
 }
 
-// remember notes what came of the adoptions.
+// remember records the results of the adoptions.
 func (e *execution) remember() {
 	for i := range e.results {
 		if o := &e.results[i]; o.Change.Action == ActionAdopt {

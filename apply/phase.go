@@ -39,7 +39,7 @@ const (
 	other
 )
 
-// needOf goes by kind, whatever the version.
+// needOf depends on the kind, whatever the version.
 func needOf(kind schema.GroupKind) need {
 	switch kind {
 	case schema.GroupKind{Kind: "Namespace"},

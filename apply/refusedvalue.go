@@ -116,7 +116,7 @@ func (c Change) noQuantity() string {
 	return fmt.Sprintf("%s is %q: write a number and its unit without a space, such as 500m, 1Gi or 1G", at, value)
 }
 
-// noBase64 says which value of a Secret's data, or of a ConfigMap's binaryData, is no base64. Its key is told, unless it can't be one and
+// noBase64 says which value of a Secret's data, or of a ConfigMap's binaryData, is no base64. It names the key, unless it can't be one and
 // may be a value that was mixed up with it: this is the only message that names a key of a Secret.
 func noBase64(object map[string]any) string {
 	field, text := "data", "stringData"

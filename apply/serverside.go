@@ -79,7 +79,7 @@ func (c child) lastApplied(observed *unstructured.Unstructured, ours serverside.
 	return jsonvalue.AsObject(serverside.Restrict(ours.Fields(), observed.Object))
 }
 
-// expected returns what the object will be like, as far as that can be told.
+// expected returns what the object will be like, as far as that is known.
 func (c child) expected(observed *unstructured.Unstructured, last map[string]any) (merge.Result, error) {
 	known, err := remembering(observed, last)
 	if err != nil {

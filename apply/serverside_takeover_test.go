@@ -34,7 +34,7 @@ func TestServerSideRequests(t *testing.T) {
 		"Exists":    {reason: "what is there already is taken", err: conflict, want: []string{"apply " + absent}, failure: FailureAlreadyExists},
 		"Update":    {reason: "an update is for the observed version", observed: kept, want: []string{"apply 7"}},
 		"Stale":     {reason: "another version was not observed", observed: kept, err: conflict, want: []string{"apply 7"}, failure: FailureConflict},
-		"Contested": {reason: "who holds a field is told", observed: kept, err: contested, want: []string{"apply 7"}, failure: FailureFieldConflict},
+		"Contested": {reason: "who holds a field is reported", observed: kept, err: contested, want: []string{"apply 7"}, failure: FailureFieldConflict},
 		"TakeOver":  {reason: "what was held before is taken over first", observed: merged, live: merged, want: []string{"get", "merge 7", "apply 8"}},
 		"TakeOverStale": {
 			reason: "another version was not observed", observed: merged, want: []string{"get"}, failure: FailureConflict,

@@ -213,7 +213,7 @@ func TestServerSideObject(t *testing.T) {
 	}
 }
 
-// TestServerSideDiffs checks that people are told of fields and not of bookkeeping.
+// TestServerSideDiffs checks that messages name fields and not bookkeeping.
 func TestServerSideDiffs(t *testing.T) {
 	desired := object(podRule, "a", spec("x", "2"))
 	observed := held(t, object(podRule, "a", spec("x", "1"), spec("gone", "1")), `{"f:spec": {"f:x": {}, "f:gone": {}}}`, spec("theirs", "1"))

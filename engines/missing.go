@@ -39,7 +39,7 @@ var fieldName = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 // maxFields bounds the fields of a request that FieldNames goes through.
 const maxFields = 100_000
 
-// FieldNames returns the names that may be told of a request to those who can read events: of fields and of groups of objects, each once
+// FieldNames returns the names of a request that may be shown to those who can read events: of fields and of groups of objects, each once
 // and sorted. Names of objects and what people choose for labels, annotations and data are not among them, nor is what is in Secrets.
 func FieldNames(request map[string]any) []string {
 	names, left := map[string]bool{}, maxFields

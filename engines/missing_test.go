@@ -23,7 +23,7 @@ func TestMissingField(t *testing.T) {
 	}
 }
 
-// TestFieldNames checks which names are told.
+// TestFieldNames checks which names are reported.
 func TestFieldNames(t *testing.T) {
 	object := func(kind string) map[string]any {
 		return map[string]any{"kind": kind, "metadata": map[string]any{"labels": map[string]any{"own": "a"}}, "data": map[string]any{"password": "eA=="}}
@@ -40,7 +40,7 @@ func TestFieldNames(t *testing.T) {
 	}
 }
 
-// TestMissingRequestField checks that a hook that is written like one of the other kind of definition is told the name that its request has.
+// TestMissingRequestField checks that a hook that is written like one of the other kind of definition gets an error with the name that its request has.
 func TestMissingRequestField(t *testing.T) {
 	composite, decorator := []string{"children", "parent"}, []string{"attachments", "object"}
 	for _, c := range []struct {

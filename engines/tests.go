@@ -4,7 +4,7 @@ package engines
 type TestFiles struct {
 	// Endings are those of the files' names, such as ".test.js". The part after the last dot is one of the engine's extensions.
 	Endings []string
-	// ByPath is set if a file is an object of tests, which go by their paths in it. Otherwise it lists them.
+	// ByPath is set if a file is an object of tests, which their paths in it identify. Otherwise it lists them.
 	ByPath bool
 }
 
@@ -15,6 +15,6 @@ type TestFiles struct {
 // [{message, expected, actual, stack, logs}]: expected and actual are texts, stack is as in Error, and logs is how many lines were
 // logged by then. One without a message has passed.
 //
-// A file whose tests go by their paths answers {paths: [PATH]} with what is there, [{type, fields, line, column}], and {run: [PATH]} with
-// results, [{equal, expected, actual}]. A path is a list of names of fields.
+// A file whose tests are identified by their paths answers {paths: [PATH]} with what is there, [{type, fields, line, column}], and {run:
+// [PATH]} with results, [{equal, expected, actual}]. A path is a list of names of fields.
 const HookTest = "test"

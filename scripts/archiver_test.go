@@ -60,7 +60,7 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 				}
 				newest, first := ids[4], ids[0]
 				if w.tree.IsArchived(newest, first) {
-					t.Errorf("%s: nothing can be written, and both are told to be archived", c.reason)
+					t.Errorf("%s: nothing can be written, and both are reported as archived", c.reason)
 				}
 				if c.another {
 					next := w.open(spec)
@@ -79,7 +79,7 @@ func TestArchivedWhileOthersWait(t *testing.T) {
 				<-time.After(2 * time.Minute)
 				synctest.Wait()
 				if !w.tree.IsArchived(newest, first) {
-					t.Errorf("%s: they are told not to be archived", c.reason)
+					t.Errorf("%s: they are reported as not archived", c.reason)
 				}
 				got := w.revisions()
 				if diff := cmp.Diff(c.want, len(got)); diff != "" {

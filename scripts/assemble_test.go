@@ -65,7 +65,7 @@ func TestAssemble(t *testing.T) {
 			files:   data{"inline-sync.fake": "import lib", "lib": "l"},
 		},
 		"NotText": {
-			reason:  "what is no text is told with its place",
+			reason:  "what is no text is reported with its place",
 			binary:  data{"sync.fake": "ab\nü\xff!"},
 			sources: []scripts.Source{all("binary")},
 			message: "ConfigMap a/binary: sync.fake:2:2: not UTF-8 text: save it as UTF-8, or leave it out with items",
@@ -120,7 +120,7 @@ func TestAssemble(t *testing.T) {
 			message: "ConfigMap a/two: sync.fake: the path is taken by ConfigMap a/one: set prefix, or choose with items",
 		},
 		"MissingKey": {
-			reason:  "a key that is not there is told, and none of those that are: they may be in a namespace that the reader may not read",
+			reason:  "a key that is not there is reported, and none of those that are: they may be in a namespace that the reader may not read",
 			objects: map[string]data{"one": {"sync.fake": "s", "b": ""}},
 			sources: []scripts.Source{items("one", "", scripts.Item{Key: "sync.fak", Path: "sync.fake"})},
 			message: `ConfigMap a/one: no key "sync.fak": add it, or correct items`,
@@ -132,7 +132,7 @@ func TestAssemble(t *testing.T) {
 			message: `hook sync: no file "sync.fake" in the script sources: they have none`,
 		},
 		"MissingPath": {
-			reason: "a path that is not there is told with those that are, but not with all of a hundred",
+			reason: "a path that is not there is reported with those that are, but not with all of a hundred",
 			objects: map[string]data{"one": {
 				"a": "", "b": "", "c": "", "d": "", "e": "", "f": "", "g": "", "h": "", "i": "", "j": "", "k": "", "l": "",
 			}},
@@ -140,14 +140,14 @@ func TestAssemble(t *testing.T) {
 			message: `hook sync: no file "sync.fake" in the script sources: they have a, b, c, d, e, f, g, h, i, j and 2 more`,
 		},
 		"UnknownExtension": {
-			reason:  "an extension that nobody claims is told with those that are claimed",
+			reason:  "an extension that nobody claims is reported with those that are claimed",
 			objects: map[string]data{"one": {"sync.rb": "s"}},
 			sources: []scripts.Source{all("one")},
 			hooks:   map[string]scripts.Hook{"sync": {Path: "sync.rb"}},
 			message: "ConfigMap a/one: sync.rb: no engine for a script of this name: known endings are .fake, or set engine",
 		},
 		"UnknownEngine": {
-			reason:  "an engine that is not there is told with those that are",
+			reason:  "an engine that is not there is reported with those that are",
 			hooks:   map[string]scripts.Hook{"sync": {Inline: "s", Engine: "Ruby"}},
 			message: `hook sync: no engine "Ruby": this host offers Fake`,
 		},
@@ -159,14 +159,14 @@ func TestAssemble(t *testing.T) {
 			message: "ConfigMap a/one: sync.fake:1:4: bad\nhook finalize: points to no file",
 		},
 		"SameErrorTwice": {
-			reason:  "what two hooks have in common is told once",
+			reason:  "what two hooks have in common is reported once",
 			objects: map[string]data{"one": {"sync.fake": "bad"}},
 			sources: []scripts.Source{all("one")},
 			hooks:   map[string]scripts.Hook{"sync": {Path: "sync.fake"}, "finalize": {Path: "sync.fake"}},
 			message: "ConfigMap a/one: sync.fake:1:4: bad",
 		},
 		"Many": {
-			reason: "five problems are told, and how many more there are",
+			reason: "five problems are reported, and how many more there are",
 			sources: []scripts.Source{all("one"), items("one", "",
 				scripts.Item{Key: "q", Path: "q"}, scripts.Item{Key: "p", Path: "p"}, scripts.Item{Key: "o", Path: "o"},
 				scripts.Item{Key: "n", Path: "n"}, scripts.Item{Key: "m", Path: "m"}, scripts.Item{Key: "l", Path: "l"},

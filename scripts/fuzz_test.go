@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzAssemble puts any ConfigMaps into a tree. A spec that was accepted makes a tree whose files have paths
-// inside of it and valid text, each of one source, and everything else is told.
+// inside of it and valid text, each of one source, and everything else is reported.
 func FuzzAssemble(f *testing.F) {
 	f.Add("lib", "a.js", "x/b.js", "text", "b", "more", true)
 	f.Add("", "a.js", "a.js", "one", "a.js", "two", false)

@@ -28,7 +28,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, definitionmetrics.Labels("revision")),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: definitionmetrics.Prefix + "script_load_errors_total",
-			Help: "Times that scripts did not load, counting what is told: not each look at the same text.",
+			Help: "Times that scripts did not load, counting what is reported: not each look at the same text.",
 		}, definitionmetrics.Labels()),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "libretto_script_reload_duration_seconds", Help: "Time from the news of a change to the swap, waiting for more changes included.",

@@ -13,13 +13,13 @@ type Preview struct {
 	Later bool
 	// Held is why the revision does not take over, or empty.
 	Held string
-	// Inconclusive is set if Held has something that could not be told: the revision is previewed again.
+	// Inconclusive is set if Held contains something unknown: the revision is previewed again.
 	Inconclusive bool
 	// Destroys is set if it would delete or recreate a child, though not enough to be held.
 	Destroys bool
 	// Approved is what an approval names by which the revision takes over without a preview, or empty.
 	Approved RevisionID
-	// Summary is what was previewed, and what could not be told, or empty.
+	// Summary is what was previewed, and what is unknown, or empty.
 	Summary string
 	// Unknown is how many parents could not be previewed.
 	Unknown int
@@ -67,7 +67,7 @@ const (
 	NoLimitSummary  = "it was not previewed: spec.scriptRollout.preview has no limit"
 )
 
-// PreviewFunc tells what would come of a revision that loads, before it takes over from the one that serves. It returns soon after ctx
+// PreviewFunc computes what a revision that loads would do, before it takes over from the one that serves. It returns soon after ctx
 // ends.
 type PreviewFunc func(ctx context.Context, r *Revision) Preview
 
@@ -205,7 +205,7 @@ func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
 	}
 }
 
-// previewingAfter is how long a preview runs before it is told.
+// previewingAfter is how long a preview runs before it is reported.
 const previewingAfter = time.Second
 
 // runPreview previews a revision until that ends, or the sources hold another text.

@@ -117,7 +117,7 @@ func TestPreviewedEdits(t *testing.T) {
 			want: want{Text: "1", Runs: 2},
 		},
 		"does not load afterwards": {
-			reason: "what does not load is told, and nothing is held", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), sync("bad")} },
+			reason: "what does not load is reported, and nothing is held", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), sync("bad")} },
 			want: want{Text: "1", Runs: 2},
 		},
 		"approved on the ConfigMap": {
@@ -214,14 +214,14 @@ func TestPreviewedEdits(t *testing.T) {
 			want: want{Text: "waits", Runs: 3},
 		},
 		"a long preview": {
-			reason: "it is told after a second, and what was held before is held no more",
+			reason: "it is reported after a second, and what was held before is held no more",
 			steps: func(*fakePreviewer) []step {
 				return []step{sync("1"), sync("harm"), sync("endless"), wait(2 * time.Second)}
 			},
 			want: want{Text: "1", Later: true, Runs: 3},
 		},
 		"a short preview": {
-			reason: "it is not told", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("endless"), wait(time.Second / 2)} },
+			reason: "it is not reported", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("endless"), wait(time.Second / 2)} },
 			want: want{Text: "1", Runs: 2},
 		},
 		"a panic": {
@@ -256,7 +256,7 @@ func TestPreviewsAndRestart(t *testing.T) {
 		serving          func(scripts.RevisionID) scripts.RevisionID
 		noBaseline       bool
 		compared         bool
-		heldOnce         bool // the process before told that the edit was held
+		heldOnce         bool // the previous process reported that the edit was held
 		text             string
 		held             string
 		noBaselineReason string
@@ -270,7 +270,7 @@ func TestPreviewsAndRestart(t *testing.T) {
 			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", runs: 1,
 		},
 		"the first one with children": {
-			reason: "something has made them, so that it is told", after: sync("2"), noBaseline: true,
+			reason: "something has made them, so that it is reported", after: sync("2"), noBaseline: true,
 			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", noBaselineReason: "nothing tells which revision served before", runs: 1,
 		},
 		"a harmful edit, and nothing can be restored": {
@@ -282,7 +282,7 @@ func TestPreviewsAndRestart(t *testing.T) {
 			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, held: "it would delete all", runs: 1,
 		},
 		"a harmless edit, and nothing can be restored": {
-			reason: "it takes over, and that is told", after: sync("2"), serving: lost, noBaseline: true, text: "2", noBaselineReason: nowhere, runs: 1,
+			reason: "it takes over, and that is reported", after: sync("2"), serving: lost, noBaseline: true, text: "2", noBaselineReason: nowhere, runs: 1,
 		},
 		"held before, and nothing can be restored": {
 			reason: "rather nothing serves than what was held", after: sync("harm"), heldOnce: true, serving: lost, runs: 1,
@@ -315,12 +315,12 @@ func TestPreviewsAndRestart(t *testing.T) {
 				spec.Preview = f.preview
 				w.restartWith(spec, served)
 				pass(w)
-				type told struct {
+				type reported struct {
 					Text, Held, NoBaselineReason string
 					Runs                         int64
 				}
 				state := w.tree.State()
-				if diff := cmp.Diff(told{c.text, c.held, c.noBaselineReason, c.runs}, told{w.text(), state.Held, state.NoBaselineReason, f.runs.Load()}); diff != "" {
+				if diff := cmp.Diff(reported{c.text, c.held, c.noBaselineReason, c.runs}, reported{w.text(), state.Held, state.NoBaselineReason, f.runs.Load()}); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", c.reason, diff)
 				}
 			})
@@ -363,7 +363,7 @@ func TestArchiveUnreadable(t *testing.T) {
 				w.restartWith(spec, served)
 				state := w.tree.State()
 				if w.text() != "" || f.runs.Load() > 0 || state.Previewing == "" || state.NotRestored != "boom: it is tried again, at least every 1m0s" {
-					t.Fatalf("%s: at the start %q serves, after %d previews, and it is told that %q", c.reason, w.text(), f.runs.Load(), state.NotRestored)
+					t.Fatalf("%s: at the start %q serves, after %d previews, and it is reported that %q", c.reason, w.text(), f.runs.Load(), state.NotRestored)
 				}
 				for _, do := range c.steps {
 					do(w)

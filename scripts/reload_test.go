@@ -113,7 +113,7 @@ func TestReload(t *testing.T) {
 			want: want{Message: missing, Settled: true},
 		},
 		"Forbidden": {
-			reason: "a refusal is told",
+			reason: "a refusal is reported",
 			before: refused, spec: from("one"),
 			want: want{Message: `ConfigMap a/one: configmaps "one" is forbidden: <nil>`, Settled: true, Changes: 1},
 		},
@@ -178,7 +178,7 @@ func TestDeafEngine(t *testing.T) {
 		hold := make(chan struct{})
 		defer close(hold)
 		w.engine.deaf = hold
-		w.play(from("one"), sync("deaf"), another, another) // That it takes long is told before.
+		w.play(from("one"), sync("deaf"), another, another) // That it takes long is reported before.
 		want := "ConfigMap a/one: sync.fake: did not load within 10s: it is tried again every 1m0s"
 		if diff := cmp.Diff(want, w.tree.State().Message()); diff != "" {
 			t.Errorf("after the deadline: -want, +got:\n%s", diff)
@@ -207,7 +207,7 @@ func TestBusyHost(t *testing.T) {
 	})
 }
 
-// TestLongLoad has a host that is so busy that an edit loads for much longer than it may take of its own time: that is told, and is no problem.
+// TestLongLoad has a host that is so busy that an edit loads for much longer than it may take of its own time: that is reported, and is no problem.
 func TestLongLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newEnv(t)

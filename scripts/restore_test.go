@@ -287,7 +287,7 @@ func TestRestore(t *testing.T) {
 				if back := tc.want.Text == "1"; back && len(state.Loaded) != 64 {
 					t.Errorf("%s: the revision is %q, want the whole hash", tc.reason, state.Loaded)
 				} else if back != (state.RestoredFrom == "a/composite-c-"+id) {
-					t.Errorf("%s: told to be from %q", tc.reason, state.RestoredFrom)
+					t.Errorf("%s: reported as restored from %q", tc.reason, state.RestoredFrom)
 				}
 			})
 		})

@@ -90,7 +90,7 @@ func (m *revisions) has(id RevisionID) bool {
 
 // Revision returns a revision that serves, was loaded by this process, or is archived, by its whole ID or its first 16 digits.
 // The first call for one that is only archived begins to load it and returns ErrLoading; the function that Open was given is called once
-// that has ended, whatever came of it. An error other than ErrLoading says why it can't be had; it is tried again after a while.
+// that has ended, whatever its result. An error other than ErrLoading says why it can't be had; it is tried again after a while.
 // Revision makes no request itself, and does not wait for one.
 func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	if err := id.check(); err != nil {
@@ -178,7 +178,7 @@ func (l *loads) begin(id RevisionID) error {
 	case l.active == maxLoads && known != nil:
 		return known.err
 	case l.active == maxLoads:
-		return ErrLoading // A later call begins it: the end of any other is told.
+		return ErrLoading // A later call begins it: changed is called at the end of any other.
 	}
 	if known == nil {
 		l.makeRoom()

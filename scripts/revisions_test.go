@@ -65,7 +65,7 @@ func TestRevision(t *testing.T) {
 		},
 		"Restarted":     {reason: "a process that has just begun has nothing in memory", id: of("10"), restart: true, requests: true, want: "10"},
 		"RetainedByAll": {reason: "the archive keeps what is in use", id: of("0"), restart: true, requests: true, want: "0"},
-		"Pruned":        {reason: "what was deleted is told", id: of("1"), requests: true, want: "no such revision is kept: no ControllerRevision a/composite-c-"},
+		"Pruned":        {reason: "what was deleted is reported", id: of("1"), requests: true, want: "no such revision is kept: no ControllerRevision a/composite-c-"},
 		"Unknown":       {reason: "so is what never was", id: func(map[string]scripts.RevisionID) scripts.RevisionID { return unknown }, requests: true, want: "revision abababababababab can't be had: no such revision is kept"},
 		"NoID":          {reason: "a mistyped ID is no request", id: func(map[string]scripts.RevisionID) scripts.RevisionID { return "latest" }, want: `revision "latest": an ID has 64 hexadecimal digits`},
 		"OtherDigits": {
@@ -75,7 +75,7 @@ func TestRevision(t *testing.T) {
 			},
 			want: "has other files, or the hooks had other settings then",
 		},
-		"Unavailable": {reason: "a request that fails is told", id: of("7"), do: failOnce("get"), requests: true, want: "boom: it is tried again after 1m0s"},
+		"Unavailable": {reason: "a request that fails is reported", id: of("7"), do: failOnce("get"), requests: true, want: "boom: it is tried again after 1m0s"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package scripts
 
 import "time"
 
-// settling keeps a text and a spec that do not go together from serving, and from being told, for a moment in which the other one may
+// settling keeps a text and a spec that do not go together from serving, and from being reported, for a moment in which the other one may
 // change too. Its fields are used only by the goroutine of run, except editedAt.
 type settling struct {
 	// content is what the sources held last, once known is set. It is zero if they held no complete tree.
@@ -11,7 +11,7 @@ type settling struct {
 	// editedAt is when the content was first seen to be another one, or zero. It is guarded by the tree's mu.
 	editedAt time.Time
 	openedAt time.Time
-	// badSince is when a content that would do harm, or does not load, was first seen, or zero, and told is set if that waits no more.
+	// badSince is when a content that would do harm, or does not load, was first seen, or zero, and reported is set if that waits no more.
 	badSince time.Time
 	reported bool
 	// again is when to look at the sources again, or zero.
@@ -62,15 +62,15 @@ func (t *Tree) observe(content fingerprint) {
 		t.mu.Lock()
 		s.editedAt = time.Now()
 		t.mu.Unlock()
-		if s.reported { // Otherwise edits without a pause would never be told.
+		if s.reported { // Otherwise edits without a pause would never be reported.
 			s.badSince, s.reported = time.Time{}, false
 		}
 	}
 	s.content = content
 }
 
-// isUnsettled reports whether what the sources hold is neither to serve nor to be told yet: if it is bad, because the spec may be about to
-// change, and if the spec has just changed, because the text may be about to. run looks again.
+// isUnsettled reports whether what the sources contain is neither to serve nor to be reported yet: if it is bad, because the spec may be
+// about to change, and if the spec has just changed, because the text may be about to. run looks again.
 func (t *Tree) isUnsettled(bad bool) bool {
 	s := &t.settling
 	now := time.Now()

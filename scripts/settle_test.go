@@ -54,11 +54,11 @@ func TestSettling(t *testing.T) {
 		"harm that stays":             {reason: "it did not", steps: []step{sync("1"), sync("harm"), wait(settleTime)}, want: want{Text: "1", Held: true}},
 		"trimmed":                     {reason: "what deletes a child waits as well", steps: []step{sync("1"), sync("trim"), wait(moment)}, want: want{Text: "1"}},
 		"trimmed, and that stays":     {reason: "and then takes over", steps: []step{sync("1"), sync("trim"), wait(settleTime)}, want: want{Text: "trim"}},
-		"does not load":               {reason: "that is not told at once either", steps: []step{sync("1"), sync("bad"), wait(moment)}, want: want{Text: "1"}},
+		"does not load":               {reason: "that is not reported at once either", steps: []step{sync("1"), sync("bad"), wait(moment)}, want: want{Text: "1"}},
 		"does not load for long":      {reason: "but in the end", steps: []step{sync("1"), sync("bad"), wait(settleTime)}, want: want{Text: "1", Message: bad}},
 		"a first one that is bad":     {reason: "a ConfigMap may be about to follow", steps: []step{sync("bad"), wait(moment)}},
 		"a first one that stays bad":  {reason: "it did not", steps: []step{sync("bad"), wait(settleTime)}, want: want{Message: bad}},
-		"bad and mended":              {reason: "nothing is told of the moment", steps: []step{sync("1"), sync("bad"), wait(moment), sync("2")}, want: want{Text: "2"}},
+		"bad and mended":              {reason: "nothing is reported of the moment", steps: []step{sync("1"), sync("bad"), wait(moment), sync("2")}, want: want{Text: "2"}},
 		"bad in one way, then others": {reason: "edits without a pause delay no longer", steps: []step{sync("1"), sync("harm"), wait(moment), sync("bad one"), wait(moment), sync("bad"), wait(moment)}, want: want{Text: "1", Message: bad}},
 		"bad again": {
 			reason: "another edit has a time of its own", want: want{Text: "1", Message: bad + " 1"},
@@ -77,7 +77,7 @@ func TestSettling(t *testing.T) {
 			reason: "a newer spec waits for the text", steps: []step{sync("1"), suspend, sync("2"), wait(time.Hour)}, want: want{Text: "1"},
 		},
 		"suspended while it waits": {
-			reason: "nothing is told of what the newer spec is to load", steps: []step{sync("1"), sync("harm"), suspend, wait(time.Hour)}, want: want{Text: "1"},
+			reason: "nothing is reported of what the newer spec is to load", steps: []step{sync("1"), sync("harm"), suspend, wait(time.Hour)}, want: want{Text: "1"},
 		},
 		"no longer suspended": {
 			reason: "there is no newer spec any more", want: want{Text: "2"},

@@ -43,13 +43,13 @@ type Spec struct {
 	Retained func() []RevisionID
 	// RetainedKnown reports whether Retained returns all of them by now: until then the archive deletes nothing. Nil means that it does.
 	RetainedKnown func() bool
-	// Preview tells what would come of a revision before it takes over. Nil means that each one that loads takes over.
+	// Preview computes what a revision would do, before it takes over. Nil means that each one that loads takes over.
 	Preview PreviewFunc
 	// EditID returns what an approval names that lets a revision take over, if that is more than an edit of the scripts. Nil is the
 	// revision itself. It is called from goroutines of the tree, and returns at once.
 	EditID func(RevisionID) RevisionID
-	// SettleTime is how long what would do harm, or does not load, is neither told nor served, because the spec may be about to change.
-	// Zero means that it is told at once.
+	// SettleTime is how long what would do harm, or does not load, is neither reported nor served, because the spec may be about to change.
+	// Zero means that it is reported at once.
 	SettleTime time.Duration
 	// AwaitEdit makes a revision that loads wait for an edit of the sources, for SettleTime at most, because the spec has changed.
 	AwaitEdit bool

@@ -75,7 +75,7 @@ func TestOpenRefuses(t *testing.T) {
 			want:   "hooks: parameters are not JSON: json: unsupported type: func()",
 		},
 		"Several": {
-			reason: "all errors are told at once",
+			reason: "all errors are reported at once",
 			spec:   scripts.Spec{Sources: []scripts.Source{{}}, Hooks: map[string]scripts.Hook{"a": good, "b": {}}},
 			want:   "scriptSources[0]: exactly one of configMap and directory is required\nhooks.b.script: path or inline is required",
 		},

@@ -45,17 +45,17 @@ type State struct {
 	// Testing is the ID of the revision whose tests run, or empty. What else is known is about what was there before.
 	LoadingSince time.Time
 	Testing      RevisionID
-	// Tested is what came of the tests of Loaded, or empty if they were not run.
+	// Tested is the result of the tests of Loaded, or empty if they were not run.
 	Tested string
 	// Held is why Desired, which loads, does not take over, or empty.
 	Held string
-	// Inconclusive is set if Held has something that could not be told, and may be later.
+	// Inconclusive is set if Held contains something unknown that may be known later.
 	Inconclusive bool
 	// Previewing is the ID of the revision that takes over once its preview could be made and lets it, or empty.
 	Previewing RevisionID
 	// Approved is what an approval named by which Loaded took over, or empty.
 	Approved RevisionID
-	// Previewed is what the preview of Loaded told, or empty if there was none.
+	// Previewed is the summary of the preview of Loaded, or empty if there was none.
 	Previewed string
 	// NoBaselineReason is why Loaded took over though there was nothing to compare it with in its preview, or empty.
 	NoBaselineReason string

@@ -87,6 +87,6 @@ const (
 	testTimeout = 30 * time.Second
 	// testGrace is how much longer a Tester may take to return. It is left behind then.
 	testGrace = time.Second
-	// testingAfter is how long tests run before it is told.
+	// testingAfter is how long tests run before that is reported.
 	testingAfter = time.Second
 )

@@ -15,7 +15,7 @@ import (
 // errTestsLate is the cause of the end of tests that take too long.
 var errTestsLate = fmt.Errorf("did not end within %s", testTimeout)
 
-// outcome is what came of the tests of a text.
+// outcome is the result of the tests of a text.
 type outcome struct {
 	report TestReport
 	err    error
@@ -49,7 +49,7 @@ func (t *Tree) test(ctx context.Context, d *moduleTree, r *Revision) ([]Problem,
 	return o.problems(d), true
 }
 
-// logTests logs what came of tests.
+// logTests logs the result of tests.
 func (t *Tree) logTests(r *Revision, o outcome, result string, took time.Duration) {
 	values := []any{
 		"definition", t.spec.Definition, "revision", r.ID.Short(), "result", result, "passed", o.report.Passed,
@@ -147,7 +147,7 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 }
 
 // testWaiting runs the tests, again while calls get no worker: each has waited for one, and that is no failure of the tests. A host that
-// has none for so long is told.
+// has none for so long is reported.
 func (l *Library) testWaiting(ctx context.Context, text TestedText) outcome {
 	for began := time.Now(); ; {
 		o := testRecovering(ctx, l.Tester, text)

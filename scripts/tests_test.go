@@ -146,7 +146,7 @@ func TestTestsOfScripts(t *testing.T) {
 			want: want{Text: "1", Runs: 2},
 		},
 		"Several": {
-			reason: "all failures are told, each bounded",
+			reason: "all failures are reported, each bounded",
 			spec:   kept("", "one"), steps: []step{both("1", "fail twice")},
 			want: want{Message: failed + "\n" + engines.Truncate("ConfigMap a/one: x_test.yaml:3:5: "+strings.Repeat("long", 1000), 1000), Runs: 1},
 		},
@@ -181,7 +181,7 @@ func TestTestsOfScripts(t *testing.T) {
 			want: want{Text: "1", Tested: passed, Runs: 2},
 		},
 		"Slow": {
-			reason: "that tests run is told after a second, while the last good text serves",
+			reason: "that tests run is reported after a second, while the last good text serves",
 			spec:   kept("", "one"), steps: []step{both("1", "pass"), both("2", "slow"), wait(2 * time.Second)},
 			want: want{Text: "1", Testing: true, Tested: passed, Runs: 2},
 		},
@@ -206,7 +206,7 @@ func TestTestsOfScripts(t *testing.T) {
 			want: want{Text: "1", Tested: passed, Runs: 4},
 		},
 		"NeverAWorker": {
-			reason: "if there is none for many minutes, that is told",
+			reason: "if there is none for many minutes, that is reported",
 			spec:   kept("", "one"), steps: []step{both("1", "never a worker"), wait(11*time.Minute + time.Second)},
 			want: want{Message: "ConfigMap a/one: the tests could not be run: busy: no worker was free: it is tried again every 1m0s", Runs: 11},
 		},

@@ -63,7 +63,7 @@ type treeTests struct {
 	inputs string
 	// again is set if tests that failed are to be run again.
 	again atomic.Bool
-	// passed is what came of the tests of the revision that serves. Only run uses it.
+	// passed is the result of the tests of the revision that serves. Only run uses it.
 	passed string
 }
 
@@ -315,7 +315,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	return r, nil
 }
 
-// buildTelling is build for what the sources hold. If it lasts longer than all loads may take of their own time, it is told that the host
+// buildTelling is build for what the sources hold. If it lasts longer than all loads may take of their own time, it reports that the host
 // is short of that.
 func (t *Tree) buildTelling(ctx context.Context, d *moduleTree, content fingerprint) (r *Revision, problems []Problem) {
 	done, began := make(chan struct{}), time.Now()

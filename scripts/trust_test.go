@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// TestSourceOfPrograms checks what the engine is told of where a program comes from.
+// TestSourceOfPrograms checks which origin of a program is passed to the engine.
 func TestSourceOfPrograms(t *testing.T) {
 	configMap := func(namespace, name string) scripts.Source {
 		return scripts.Source{ConfigMap: &scripts.ConfigMap{Namespace: namespace, Name: name, Prefix: namespace + name}}

@@ -38,7 +38,7 @@ func TestDescribe(t *testing.T) {
 			},
 		},
 		"ItemsOfTwoFields": {
-			reason: "where it takes two fields to name an item, both are told",
+			reason: "where it takes two fields to name an item, both are reported",
 			from:   "spec: {ports: [{port: 53, protocol: UDP, x: 1}, {port: 53}]}", to: "spec: {ports: [{port: 53}, {port: 53, protocol: UDP}]}",
 			want: []Diff{{Path: "spec.ports[port=53,protocol=UDP].x", From: "1"}},
 		},
@@ -270,7 +270,7 @@ func TestPublicPath(t *testing.T) {
 		path   string
 		want   string
 	}{
-		"key":          {"the name of a key is not told", secret, "data.password", "data"},
+		"key":          {"the name of a key is not reported", secret, "data.password", "data"},
 		"dotted":       {"nor one with a dot", secret, `data["tls.key"]`, "data"},
 		"plain text":   {"nor one of stringData", secret, "stringData.password", "stringData"},
 		"no key":       {"other fields are", secret, "metadata.labels.a", "metadata.labels.a"},

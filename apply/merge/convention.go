@@ -8,7 +8,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
-// Without a schema, the name of a field is all there is to go by. What follows is
+// Without a schema, the name of a field is all that is known. What follows is
 // what the names mean throughout the Kubernetes API.
 
 // mergeKeys are the fields that may identify the items of a list, the strongest

@@ -15,7 +15,7 @@ import (
 )
 
 // A digest may stand for a value in the annotation, where the value itself is too
-// long. It can still be told whether a value is the one that was meant, and what
+// long. It still shows whether a value is the one that was meant, and what
 // lies outside of digests still says which fields to remove.
 const (
 	digestPrefix = "sha256:"

@@ -30,7 +30,7 @@ const (
 
 // TestMergeCases runs the files in testdata/merge. Each says in its comment what
 // it is about, and holds what was observed, what was asked for last time (unless
-// there is no annotation), what is desired, and what becomes of it.
+// there is no annotation), what is desired, and the result.
 func TestMergeCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/merge/*.txtar")
 	if err != nil || len(files) == 0 {

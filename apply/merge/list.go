@@ -8,7 +8,7 @@ import (
 )
 
 // list merges lists: as a set if that is what they are, item by item if the items
-// can be told apart, and otherwise as one value.
+// have keys, and otherwise as one value.
 func (m merger) list(at place, o, l, d []any) ([]any, bool) {
 	switch relation := m.relation(at); relation {
 	case openapi.Set:
@@ -94,7 +94,7 @@ func covers(at place, o, d []any) bool {
 	return true
 }
 
-// items merges lists whose items can be told apart. Items stay where they are and
+// items merges lists whose items have keys. Items stay where they are and
 // new ones are appended, unless the order is asked for anew.
 func (m merger) items(at place, p pairing, l []any) ([]any, bool) {
 	within := place{schema: at.schema.Item()}

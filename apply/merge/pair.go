@@ -66,7 +66,7 @@ func (x indexed) object(i int) map[string]any {
 	return jsonvalue.AsObject(x.items[i])
 }
 
-// pairing is two lists whose items are told apart by the same key.
+// pairing is two lists whose items have the same key.
 type pairing struct{ observed, desired indexed }
 
 // pair finds the key for two lists. It is not ok if there is none by which each

@@ -20,8 +20,8 @@ import (
 // server made of them: test/integration/apply runs the same files there, and records
 // the sections observed and after. Each says in its comment what it is about, and holds
 // what was asked for at first (before) or what somebody else has made (given), what
-// another writer did to it then (foreign), what is desired, what becomes of it and, if
-// that is different, what becomes of it without the schema.
+// another writer did to it then (foreign), what is desired, the result and, if
+// that is different, the result without the schema.
 func TestServedCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/served/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 			}
 			got := [2]uint64{s.Changes(thing("a")), s.Changes(thing("b"))}
 			if diff := cmp.Diff(tc.want, got); diff != "" || listed != tc.listed {
-				t.Errorf("%s: told %d times, want %d; changes -want +got:\n%s", tc.reason, listed, tc.listed, diff)
+				t.Errorf("%s: called %d times, want %d; changes -want +got:\n%s", tc.reason, listed, tc.listed, diff)
 			}
 			if sum := s.Changes(thing("a"), thing("b")); sum != got[0]+got[1] {
 				t.Errorf("%d changes of both, want %d", sum, got[0]+got[1])

@@ -30,7 +30,7 @@ func TestRelations(t *testing.T) {
 		want         Relation
 		keys         []string
 	}{
-		"Untold":   {reason: "nothing is told", list: `"items": {}`, want: Unknown},
+		"Untold":   {reason: "nothing is declared", list: `"items": {}`, want: Unknown},
 		"Atomic":   {reason: "one value", list: `"x-kubernetes-list-type": "atomic"`, want: Atomic},
 		"Set":      {reason: "a set", list: `"x-kubernetes-list-type": "set"`, want: Set},
 		"Map":      {reason: "two keys", list: `"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]`, want: Map, keys: []string{"a", "b"}},
@@ -64,11 +64,11 @@ func TestDrops(t *testing.T) {
 	}{
 		"Unknown":    {reason: "what is not among the properties is dropped", spec: `{"type": "object", ` + properties + `}`, field: "b", want: true},
 		"Known":      {reason: "a property is kept", spec: `{"type": "object", ` + properties + `}`, field: "a"},
-		"Empty":      {reason: "an object of which nothing is told may keep all", spec: `{"type": "object"}`, field: "b"},
+		"Empty":      {reason: "an object of which nothing is declared may keep all", spec: `{"type": "object"}`, field: "b"},
 		"Preserved":  {reason: "the schema says that all is kept", spec: `{"type": "object", "x-kubernetes-preserve-unknown-fields": true, ` + properties + `}`, field: "b"},
 		"Map":        {reason: "a map has any names", spec: `{"type": "object", "additionalProperties": {"type": "string"}}`, field: "b"},
 		"Additional": {reason: "a struct may have more", spec: `{"type": "object", "additionalProperties": true, ` + properties + `}`, field: "b"},
-		"Embedded":   {reason: "an object within another has more than is told", spec: `{"type": "object", "x-kubernetes-embedded-resource": true, ` + properties + `}`, field: "b"},
+		"Embedded":   {reason: "an object within another has more than is declared", spec: `{"type": "object", "x-kubernetes-embedded-resource": true, ` + properties + `}`, field: "b"},
 		"Any":        {reason: "anything goes", spec: `{}`, field: "b"},
 	}
 	for name, tc := range cases {
@@ -110,11 +110,11 @@ func TestDefinitionsWithMore(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	spec := parseSpec(t, `{"type": "object", "properties": {
-		"quantity": {"$ref": "#/components/schemas/`+quantityName+`"}, "told": {"type": "string", "format": "quantity"},
+		"quantity": {"$ref": "#/components/schemas/`+quantityName+`"}, "declared": {"type": "string", "format": "quantity"},
 		"time": {"type": "string", "format": "date-time"}, "bytes": {"type": "string", "format": "byte"}, "text": {"type": "string"},
 		"port": {"$ref": "#/components/schemas/`+intOrStringName+`"}, "amount": {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true}}}`,
 		`"`+quantityName+`": {"oneOf": [{"type": "string"}, {"type": "number"}]}`, `"`+intOrStringName+`": {"format": "int-or-string"}`)
-	for name, want := range map[string]Form{"quantity": Quantity, "told": Quantity, "time": Time, "bytes": Bytes, "text": AsGiven} {
+	for name, want := range map[string]Form{"quantity": Quantity, "declared": Quantity, "time": Time, "bytes": Bytes, "text": AsGiven} {
 		if got := spec.Field(name).Form; got != want {
 			t.Errorf("%s: form %v, want %v", name, got, want)
 		}

@@ -27,7 +27,7 @@ type Kind struct {
 type Type uint8
 
 const (
-	// Any value: nothing is told, as for raw extensions, or more than one type is allowed.
+	// Any value: the schema says nothing, as for raw extensions, or more than one type is allowed.
 	Any Type = iota
 	// Object stands for structs and for maps.
 	Object
@@ -49,7 +49,7 @@ const (
 	Atomic
 	// Set lists hold each value once, in no order that matters.
 	Set
-	// Map lists hold objects that are told apart by Node.Keys.
+	// Map lists contain objects that Node.Keys identify.
 	Map
 )
 

@@ -52,7 +52,7 @@ type Source struct {
 	retry     backoff     // of the index
 }
 
-// fetched is what came of fetching a document.
+// fetched is the result of fetching a document.
 type fetched struct {
 	url      string
 	document *document // nil if there never was one

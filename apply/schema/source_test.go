@@ -192,7 +192,7 @@ func fail(path string, err error) func(*Source, *server, *testclock.FakeClock) {
 	return func(_ *Source, api *server, _ *testclock.FakeClock) { api.fails[path] = err }
 }
 
-// fieldOf returns the field by which the documents of a server are told apart.
+// fieldOf returns the field that identifies the documents of a server.
 func fieldOf(kind *Kind) string {
 	if kind == nil {
 		return "none"

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// The types that structured-merge-diff has for what nothing is told of: all of it is
+// The types that structured-merge-diff has for what is not declared: all of it is
 // one value, or objects are merged and only the rest is one value.
 const (
 	untyped = "__untyped_atomic_"

@@ -26,7 +26,7 @@ func TestHolds(t *testing.T) {
 		"Missing":        {reason: "a field is not held", fields: `{"f:b": {}}`, value: `{"a": 1}`},
 		"More":           {reason: "more may be held", fields: `{"f:a": {}, "f:b": {}}`, value: `{"a": 1}`, want: true},
 		"Null":           {reason: "a null is no field", fields: `{"f:a": {}}`, value: `{"a": 1, "b": null}`, want: true},
-		"Empty":          {reason: "nobody holds an empty list whose items are told apart", fields: `{"f:a": {}}`, value: `{"a": 1, "b": [], "c": {}}`, want: true},
+		"Empty":          {reason: "nobody holds an empty list whose items have keys", fields: `{"f:a": {}}`, value: `{"a": 1, "b": [], "c": {}}`, want: true},
 		"EmptyText":      {reason: "an empty text is held", fields: `{"f:a": {}}`, value: `{"a": 1, "b": ""}`},
 		"Whole":          {reason: "what is held as a whole is held with all in it", fields: `{"f:a": {}}`, value: `{"a": {"b": [1, {"c": 2}]}}`, want: true},
 		"WholeDefaulted": {reason: "what is held as a whole may have defaults", fields: `{"f:a": {}}`, value: `{"a": {"b": 1}}`, seen: `{"a": {"b": 1, "c": 2}}`, want: true},

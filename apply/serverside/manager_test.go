@@ -17,6 +17,6 @@ func TestManagerName(t *testing.T) {
 	}
 	names[ManagerName("libretto", "decorator", "web")] = true
 	if len(names) != 4 {
-		t.Errorf("managers are not told apart: %v", names)
+		t.Errorf("managers are not distinguished: %v", names)
 	}
 }

@@ -52,7 +52,7 @@ var lastAppliedFields = map[string]any{
 }
 
 // sameVersion returns the entry's fields if they are those of the object's version. Those
-// of another one can't be told from here: no manager holds them any more.
+// of another one are unknown here: no manager holds them any more.
 func (e Entry) sameVersion(object *unstructured.Unstructured) map[string]any {
 	if e.text("apiVersion") != object.GetAPIVersion() {
 		return nil

@@ -50,7 +50,7 @@ func TestInherit(t *testing.T) {
 			want:    `[{"manager": "libretto/composite/other", ` + apply + `, "fieldsV1": {"f:a": {}}}]`, same: true,
 		},
 		"OtherVersion": {
-			reason: "the fields of another version can't be told", last: ``,
+			reason: "the fields of another version are unknown", last: ``,
 			entries: `[{"manager": "metacontroller", "operation": "Apply", "apiVersion": "v1beta1", "fieldsV1": {"f:a": {}}}]`, want: `[{}]`,
 		},
 	}

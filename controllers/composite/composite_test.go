@@ -57,9 +57,9 @@ func TestClaim(t *testing.T) {
 		"MatchLabels":      {reason: "The parent's selector tells its children.", parent: namespacedParent, want: "app=web"},
 		"MatchExpressions": {reason: "Expressions work too.", parent: `{spec: {selector: {matchExpressions: [{key: a, operator: In, values: [x, z]}]}}}`, want: "a in (x,z)"},
 		"Generated":        {reason: "A generated selector disregards the parent's own.", parent: namespacedParent, generate: true, want: "controller-uid=u1"},
-		"None":             {reason: "A parent without a selector is told what to do.", parent: `{spec: {}}`, err: "spec.selector: the parent needs matchLabels or matchExpressions that tell its children, or generateSelector: true in the definition"},
+		"None":             {reason: "The error for a parent without a selector says what to do.", parent: `{spec: {}}`, err: "spec.selector: the parent needs matchLabels or matchExpressions that tell its children, or generateSelector: true in the definition"},
 		"Empty":            {reason: "An empty selector would claim everything.", parent: `{spec: {selector: {matchLabels: {}}}}`, err: "spec.selector: is empty and would take every object for a child: give it matchLabels or matchExpressions"},
-		"BadOperator":      {reason: "What is wrong with a selector is told.", parent: `{spec: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`, err: `spec.selector: "Near" is not a valid label selector operator`},
+		"BadOperator":      {reason: "What is wrong with a selector is reported.", parent: `{spec: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`, err: `spec.selector: "Near" is not a valid label selector operator`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -270,7 +270,7 @@ func (e *scriptEnv) recreates() bool {
 	return false
 }
 
-// TestScriptRevisionsBelieved changes stored ControllerRevisions, and tells what becomes of items while the rollout is paused.
+// TestScriptRevisionsBelieved changes stored ControllerRevisions, and compares which items are updated while the rollout is paused.
 func TestScriptRevisionsBelieved(t *testing.T) {
 	annotate := func(id string) func(*scriptEnv) {
 		return func(e *scriptEnv) {
@@ -316,7 +316,7 @@ func TestScriptRevisionsBelieved(t *testing.T) {
 			"x=v1/a y=v1/a z=v1/a | v1/: x y z", "c c", ""},
 		"Metacontroller": {"So is one of metacontroller's.", rename(true), "c", "x=v1/a y=v1/a z=v1/a | v1/: x y z", "c c", ""},
 		"Unedited":       {"Without an edit the items of metacontroller's go over unchanged.", rename(true), "a", allOfA, "a a", ""},
-		"Gone":           {"The user is told why an old text can't be used, and the way out.", broken("a"), "c", allOfA, "c a", "revision 6161616161616161 of the scripts, which can't be used"},
+		"Gone":           {"The error says why an old text can't be used, and the way out.", broken("a"), "c", allOfA, "c a", "revision 6161616161616161 of the scripts, which can't be used"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestOldScriptsFail(t *testing.T) {
 				return
 			}
 			if !d.TimeDependent || d.ResyncAfterSeconds != retryUnusable || len(d.Warnings) != 1 || d.Warnings[0].Reason != variant.ReasonScriptRevisionUnusable {
-				t.Errorf("%s\nthe text is not tried again, or nobody is told: %+v", tc.reason, d)
+				t.Errorf("%s\nthe text is not tried again, or nothing is reported: %+v", tc.reason, d)
 			}
 			e.reconcile(t)
 			if diff := gocmp.Diff("x=v1/c y=v1/a z=v1/a | v1/a: y z, v1/c: x", e.state()); diff != "" {

@@ -41,7 +41,7 @@ func TestWaiting(t *testing.T) {
 			waits: "v2", want: []any{"Busy: v2 is not built", "False RolloutWaiting: the hook waits: Busy: v2 is not built"},
 		},
 		"Old": {
-			reason:    "If the children of an old revision can't be told, none are changed, and all of them must be finalized.",
+			reason:    "If the children of an old revision are unknown, none are changed, and all of them must be finalized.",
 			revisions: []string{"v1: a", "v2: b"}, waits: "v1", finalized: true,
 			want: []any{
 				"Busy: v1 is not built (about the earlier state of the parent that some children are of, ControllerRevision",

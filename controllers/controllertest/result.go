@@ -6,7 +6,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Outcome is what came of a case.
+// Outcome is the verdict on a case.
 type Outcome string
 
 // The outcomes of cases.

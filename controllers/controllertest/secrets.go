@@ -13,7 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// hideSecrets hides the values of Secrets in all that is told of the case, and what the schemas of other objects call a password.
+// hideSecrets hides the values of Secrets in all output about the case, and what the schemas of other objects call a password.
 func (r *runner) hideSecrets() {
 	if r.subject.ShowSecrets || len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
 		return

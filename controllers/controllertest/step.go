@@ -113,7 +113,7 @@ func (s *stepRun) selectParents() error {
 		}
 	}
 	if s.Step.Parent != "" && len(s.parents) == 0 && s.Passes != nil {
-		return s.addParent() // A pass over what is not there, or not selected, is told to be made.
+		return s.addParent() // A pass over what is not there, or not selected, is reported as made.
 	}
 	if s.Step.Parent != "" && len(s.parents) == 0 {
 		return s.unusable(".parent", "parent: there is no parent %s: there are %s", s.Step.Parent, s.parentNames())

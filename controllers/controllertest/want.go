@@ -17,7 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// comparison compares what came of a step with what is wanted.
+// comparison compares the result of a step with what is wanted.
 type comparison struct {
 	*stepRun
 	ctx  context.Context
@@ -26,7 +26,7 @@ type comparison struct {
 	all, controlled []*unstructured.Unstructured
 }
 
-// compare compares what came of the step.
+// compare compares the result of the step.
 func (s *stepRun) compare(ctx context.Context) error {
 	if s.Want == nil {
 		return nil

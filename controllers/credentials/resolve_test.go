@@ -115,7 +115,7 @@ func TestResolve(t *testing.T) {
 		"basic":            {reason: "RFC 7617", given: v1alpha1.Credentials{BasicAuth: &v1alpha1.BasicAuth{SecretRef: ref}}, data: map[string]string{"username": "Aladdin ", "password": "open sesame\n"}, want: resolved{authorization: "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="}},
 		"colon":            {reason: "it would end the user name", given: v1alpha1.Credentials{BasicAuth: &v1alpha1.BasicAuth{SecretRef: ref}}, data: map[string]string{"username": "a:b", "password": "c"}, err: "has a colon"},
 		"no password":      {reason: "both are needed", given: v1alpha1.Credentials{BasicAuth: &v1alpha1.BasicAuth{SecretRef: ref}}, data: map[string]string{"username": "a"}, err: `basicAuth: Secret ns/a has no key "password": add it`},
-		"empty Secret":     {reason: "which is not told", given: v1alpha1.Credentials{Authorization: authorization}, data: map[string]string{}, err: `Secret ns/a has no key "token": add it`},
+		"empty Secret":     {reason: "which is not reported", given: v1alpha1.Credentials{Authorization: authorization}, data: map[string]string{}, err: `Secret ns/a has no key "token": add it`},
 		"no Secret":        {reason: "the message has the remedy", given: v1alpha1.Credentials{Authorization: authorization}, err: "Secret ns/a is not there: create it"},
 		"not answered":     {reason: "which is not an error of the user", given: v1alpha1.Credentials{Authorization: authorization}, read: &objectwatch.Snapshot{}, err: errPending.Error()},
 		"refused":          {reason: "access denied", given: v1alpha1.Credentials{Authorization: authorization}, read: &objectwatch.Snapshot{AccessErr: errBoom}, err: "give the host the rights to get, list and watch it: boom"},

@@ -49,15 +49,15 @@ func TestMistakenApprovals(t *testing.T) {
 		"upper case":     {reason: "it counts", onDefinition: strings.ToUpper(digits("b")), problems: held},
 		"of a ConfigMap": {reason: "it counts", onConfigMap: digits("b")[:16], allowed: v1alpha1.ConfigMapApprovals, problems: held},
 		"15 digits": {
-			reason: "it is told even while nothing is held", onDefinition: digits("b")[:15],
+			reason: "it is reported even while nothing is held", onDefinition: digits("b")[:15],
 			want: []string{prefix + `CompositeController hello is "` + digits("b")[:15] + `"` + noID},
 		},
 		"no IDs": {
-			reason: "each is told", onDefinition: "yes", onConfigMap: "no", problems: held,
+			reason: "each is reported", onDefinition: "yes", onConfigMap: "no", problems: held,
 			want: []string{prefix + `CompositeController hello is "yes"` + noID, prefix + `ConfigMap a/hooks is "no"` + noID},
 		},
 		"another one": {
-			reason: "it is told while one is held", onDefinition: digits("c"), problems: held,
+			reason: "it is reported while one is held", onDefinition: digits("c"), problems: held,
 			want: []string{prefix + "CompositeController hello names revision " + digits("c") + ", and the one that waits for its approval is " + digits("b")[:16]},
 		},
 		"another one, of one that was taken back": {

@@ -118,7 +118,7 @@ func TestPendingEdit(t *testing.T) {
 	}
 }
 
-// TestPendingEditInStatus checks that neither condition is there once there is no such edit, and that a warning is told beside it.
+// TestPendingEditInStatus checks that neither condition is there once there is no such edit, and that a warning is reported beside it.
 func TestPendingEditInStatus(t *testing.T) {
 	status := v1alpha1.DefinitionStatus{ObservedGeneration: 3}
 	for _, c := range []struct {

@@ -23,12 +23,12 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// Previewer tells what would come of a revision that loads before it takes over, and writes nothing. It may be called for several
+// Previewer computes what a revision that loads would do, before it takes over, and writes nothing. It may be called for several
 // definitions at once.
 type Previewer interface {
 	// Preview returns soon after ctx ends.
 	Preview(ctx context.Context, subject PreviewSubject) scripts.Preview
-	// HasFailingParent reports whether a parent of the sample fails with the scripts. It returns false if that can't be told.
+	// HasFailingParent reports whether a parent of the sample fails with the scripts. It returns false if that is unknown.
 	HasFailingParent(ctx context.Context, subject PreviewSubject) bool
 }
 
@@ -41,7 +41,7 @@ type PreviewSubject struct {
 	// Parents returns the parents of Plan as they are.
 	Parents func() *samples.Sampler
 	// NoBaseline is set if Serving is nil because what served before can't be had: nobody can say whether parents that fail did so before, so
-	// that these are told and hold nothing.
+	// that these are reported and hold nothing.
 	NoBaseline bool
 	// Resources are those of objects that the hooks of Serving ask for, if it is not Plan.
 	Resources []discovery.Resource
@@ -248,7 +248,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 }
 
 // previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what
-// could not be told may be known then.
+// was inconclusive may be known then.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
 	if !i.plan.Config.Account.IsHost() {
 		serving = fmt.Sprintf("%s, rights %d", serving, r.rightsChanges.Load())

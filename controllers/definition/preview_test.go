@@ -62,14 +62,14 @@ func TestProgressingCondition(t *testing.T) {
 			want: "True Serving no edit of the scripts is held: revision abc serves",
 		},
 		"previewed again": {
-			reason: "What was held stays told until its preview has ended.", status: held,
+			reason: "What was held stays reported until its preview has ended.", status: held,
 			view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "abc"}}},
 		},
 		"tests run": {
 			reason: "Nothing is known of a newer text yet.", status: held, view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Testing: "def"}}},
 		},
 		"previewed": {
-			reason: "A newer text is told.", status: held, view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "def"}}},
+			reason: "A newer text is reported.", status: held, view: statusView{newest: newestView{state: scripts.State{Loaded: "a", Previewing: "def"}}},
 			want: "True Previewing revision def is previewed before it takes over",
 		},
 		"previewed at once": {

@@ -43,7 +43,7 @@ func TestScriptsCondition(t *testing.T) {
 			want:   metav1.Condition{Status: "Unknown", Reason: "Loading", Message: "the scripts are being read"},
 		},
 		"LoadingLong": {
-			reason: "A load that waits for a worker is no failure, and is told with what serves meanwhile.",
+			reason: "A load that waits for a worker is no failure, and is reported with what serves meanwhile.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", LoadingSince: time.Unix(0, 0), Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "Unknown", Reason: "Loading", Message: "revision def has been loading since 1970-01-01T00:00:00Z: " +
 				"the host is short of CPU, or of script workers (--script-workers)\nrevision abc goes on serving"},
@@ -151,7 +151,7 @@ func TestNotFoundIsQuietAtFirst(t *testing.T) {
 		{"it is missing again, from now on", missing, 11 * time.Second, notFoundDelay, ""},
 		{"for long", missing, 21 * time.Second, 0, missing.Message},
 		{"and longer", missing, time.Hour, 0, missing.Message},
-		{"what does not pass by itself is told at once", invalid, time.Hour, 0, invalid.Message},
+		{"what does not pass by itself is reported at once", invalid, time.Hour, 0, invalid.Message},
 		{"what was missing before does not count then", missing, 2 * time.Hour, notFoundDelay, ""},
 	} {
 		var now lastEvents

@@ -32,7 +32,7 @@ func TestFinalizeResponse(t *testing.T) {
 			want: outcome{Children: []string{"Pod prod/x of /ConfigMap/prod/gone"}},
 		},
 		"Makes": {
-			reason: "A new output goes by the parent's own key.", answer: pod("cleanup"),
+			reason: "A new output has the parent's own key.", answer: pod("cleanup"),
 			want: outcome{Children: []string{"Pod prod/cleanup of example.com/Bucket/prod/b"}},
 		},
 		"Failed": {

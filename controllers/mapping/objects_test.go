@@ -62,7 +62,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 }
 
 // named makes an object of "Pod prod/a" or "Node a". It has a version, and a UID
-// that goes by its identity.
+// that depends on its identity.
 func named(text string) *unstructured.Unstructured {
 	kind, name, _ := strings.Cut(text, " ")
 	o := &unstructured.Unstructured{Object: map[string]any{}}

@@ -53,7 +53,7 @@ func TestAwaitContents(t *testing.T) {
 	}
 }
 
-// TestSyncContents checks what becomes of objects that are read because no event has shown them.
+// TestSyncContents checks how objects are handled that are read because no event has shown them.
 func TestSyncContents(t *testing.T) {
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	live := func(uid, version string) *unstructured.Unstructured {

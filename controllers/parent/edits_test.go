@@ -194,7 +194,7 @@ func (s *editedScene) drain() {
 }
 
 // TestEditsAreNotIgnored makes edits at random, some of which the host is shown late, and then has a host that remembers nothing look at
-// what came of them: it must find nothing to do.
+// the result of them: it must find nothing to do.
 func TestEditsAreNotIgnored(t *testing.T) {
 	for name, hook := range editedHooks {
 		t.Run(name, func(t *testing.T) {

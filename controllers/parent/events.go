@@ -63,7 +63,7 @@ func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, fou
 	r.env.Metrics.CountEvent(r.config.Definition, found.Reason, outcome)
 }
 
-// mayEmit reports whether a budget has room for an event, and counts what becomes of it.
+// mayEmit reports whether a budget has room for an event, and counts whether it is emitted.
 func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) bool {
 	outcome := r.problems.Accept(budget)
 	r.env.Metrics.CountEvent(r.config.Definition, reason, outcome)

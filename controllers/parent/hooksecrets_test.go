@@ -83,7 +83,7 @@ func TestMaskBoundedSecrets(t *testing.T) {
 	}
 }
 
-// TestHotLoopHidesCopies checks that the value of a Secret is not told of a ConfigMap into which a hook copies it.
+// TestHotLoopHidesCopies checks that the value of a Secret is not shown of a ConfigMap into which a hook copies it.
 func TestHotLoopHidesCopies(t *testing.T) {
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login"}, "data": map[string]any{"pin": "aHVudGVyMg=="},

@@ -68,7 +68,7 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 // delay.
 func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed.Deleting() }
 
-// noteOwnWrite records a write of this process, which is told from those of others by it.
+// noteOwnWrite records a write of this process, which distinguishes it from those of others.
 func (p *pass) noteOwnWrite(result apply.Result) {
 	change := result.Change
 	s := loops.Subject{Parent: p.parent.GetUID(), Child: change.Key}

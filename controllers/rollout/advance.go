@@ -187,7 +187,7 @@ func (d *decision) unmatched(step int) string {
 }
 
 // assess returns the first parent that fails because of the edit, or which one the step waits for and why, or neither. A parent whose
-// children are not ready is told rather than one that is to be synced soon.
+// children are not ready is reported rather than one that is to be synced soon.
 func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
 	worst := Pending
 	for i, p := range members {
@@ -229,8 +229,8 @@ func (d *decision) pauseEnd(step int) time.Time {
 // DefaultProgressDeadline is how long a step may take to go well.
 const DefaultProgressDeadline = 600
 
-// busyFor is how long it is told that the host has no script worker: a sync waits for one for half a minute, and is tried again a second
-// later.
+// busyFor is how long the status says that the host has no script worker: a sync waits for one for half a minute, and is tried again a
+// second later.
 const busyFor = time.Minute
 
 // wait waits until the step goes well, or its deadline.

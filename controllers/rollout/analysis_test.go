@@ -160,7 +160,7 @@ func TestAnalysis(t *testing.T) {
 }
 
 // TestChildrenBefore: how many children a parent had is stored with the state that gives it the edit, and stays over restarts and over another
-// edit that takes the place of the one that has deleted some. Those that have fewer are told in the pause.
+// edit that takes the place of the one that has deleted some. Those that have fewer are reported in the pause.
 func TestChildrenBefore(t *testing.T) {
 	w := newWorld(4, number(1, 60), number(3, 60))
 	for _, b := range w.parents {

@@ -37,7 +37,7 @@ func TestSetApproval(t *testing.T) {
 		want         *v1alpha1.ScriptApproval
 	}{
 		"no status":        {"there is nothing to complete", nil, nil, annotated, nil},
-		"a new approval":   {"the annotation that counts is told", nil, &status{ApprovedRevision: strings.Repeat("b", 64)}, annotated, known},
+		"a new approval":   {"the annotation that counts is reported", nil, &status{ApprovedRevision: strings.Repeat("b", 64)}, annotated, known},
 		"the same one":     {"it stays as it was", &status{ApprovedRevision: strings.Repeat("b", 64), Approval: earlier}, &status{ApprovedRevision: strings.Repeat("b", 64)}, annotated, earlier},
 		"taken away":       {"it is remembered", &status{ApprovedRevision: strings.Repeat("b", 64), Approval: earlier}, &status{ApprovedRevision: strings.Repeat("b", 64)}, nil, earlier},
 		"another one":      {"the earlier one is no more", &status{ApprovedRevision: strings.Repeat("a", 64), Approval: earlier}, &status{ApprovedRevision: strings.Repeat("b", 64), Approval: earlier}, annotated, known},

@@ -108,7 +108,7 @@ type Hold struct {
 // IsOfEdit reports whether an edit is held.
 func (h Hold) IsOfEdit() bool { return h.Edit != h.Settled }
 
-// Guard bounds what an edit deletes and recreates of the children that there were before it, whatever a preview has told of it. Its methods
+// Guard bounds what an edit deletes and recreates of the children that there were before it, whatever its preview has found. Its methods
 // may be called by several goroutines.
 type Guard struct {
 	clock clock.PassiveClock

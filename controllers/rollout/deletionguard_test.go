@@ -192,7 +192,7 @@ func TestGuard(t *testing.T) {
 			hold := e.Held()
 			want := "it would delete 6 of 10 children of 3 of 5 parents, first ConfigMap c0; 5 are gone, and no more are deleted"
 			if hold != (Hold{ID: second.Revision, Edit: second, Settled: first, Message: want}) || e.changes != 1 {
-				e.Errorf("%+v, told %d times", hold, e.changes)
+				e.Errorf("%+v, reported %d times", hold, e.changes)
 			}
 			e.removes(first, 5, 10, 5) // What served before goes on.
 		},
@@ -351,7 +351,7 @@ func TestGuard(t *testing.T) {
 			want := "it would delete 4 of 10 children of 2 of 5 parents, more than spec.deletionGuard.maxDeletedChildren: 30% allows, " +
 				"first ConfigMap c0; 3 are gone, and no more are deleted"
 			if hold := e.Held(); hold.Message != want || hold.IsOfEdit() || hold.ID == first.Revision || e.changes != 1 {
-				e.Errorf("%+v, told %d times", hold, e.changes)
+				e.Errorf("%+v, reported %d times", hold, e.changes)
 			}
 		},
 		"a limit without an edit is one within a time": func(e *guardEnv) {
@@ -385,7 +385,7 @@ func TestGuard(t *testing.T) {
 				e.Error("it is held no more while a parent asks for it")
 			}
 			if e.NoteSynced(apply.Key{Name: "p1"}); e.Held().Message != "" || e.changes != 2 {
-				e.Errorf("told %d times, and held: %s", e.changes, e.Held().Message)
+				e.Errorf("reported %d times, and held: %s", e.changes, e.Held().Message)
 			}
 			e.removes(first, 0, 1, 0)
 		},

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
-// maxErrorBytes is how much is told of the error of a parent.
+// maxErrorBytes bounds the error of a parent.
 const maxErrorBytes = 512
 
 // Action is how a child is destroyed.
@@ -41,7 +41,7 @@ type Batch struct {
 	parents map[apply.Key]*unstructured.Unstructured
 	// children are the numbers of the children of the parents that could be previewed.
 	children  map[schema.GroupKind]int
-	destroyed map[apply.Key]Action    // children by what becomes of them
+	destroyed map[apply.Key]Action    // children by what is done to them
 	owners    map[apply.Key]apply.Key // of destroyed
 	failing   map[apply.Key]error
 	// failed are parents that fail too, if nobody can say whether they did before.
@@ -52,7 +52,7 @@ type Batch struct {
 // Children are the numbers of children by the UIDs of their parents and by kind.
 type Children = map[types.UID]map[schema.GroupKind]int
 
-// NewBatch returns what comes of one pass over each of some parents, which have so many children.
+// NewBatch returns the effects of one pass over each of some parents, which have so many children.
 func NewBatch(parents []*unstructured.Unstructured, children Children, effects []Effect) *Batch {
 	b := &Batch{
 		parents: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]Action{}, owners: map[apply.Key]apply.Key{},
@@ -334,19 +334,19 @@ func (f *Findings) addUnknown(key apply.Key, err error, parents int) {
 	}
 }
 
-// Held returns why a rule holds the edit, or "". What can't be told is not taken for harmless.
+// Held returns why a rule holds the edit, or "". What is unknown is not taken for harmless.
 func (f *Findings) Held(r Rule) string {
 	violations := r.violations(f)
 	if f.IsInconclusive() {
-		violations = append(violations, fmt.Sprintf("nothing could be told of %s, %s", f.parents(f.Unknown-f.Uncalled), f.firstUnknown.reason()))
+		violations = append(violations, fmt.Sprintf("%s could not be previewed, %s", f.parents(f.Unknown-f.Uncalled), f.firstUnknown.reason()))
 	}
 	return strings.Join(violations, "; ")
 }
 
-// IsInconclusive reports whether nothing could be told of parents for which hooks would be called.
+// IsInconclusive reports whether parents for which hooks would be called could not be previewed.
 func (f *Findings) IsInconclusive() bool { return f.Unknown > f.Uncalled }
 
-// IsBusy reports whether all could be told of an edit that is harmless so far, if the host had the time.
+// IsBusy reports whether an edit that is harmless so far could be previewed whole if the host had the time.
 func (f *Findings) IsBusy(r Rule) bool {
 	return f.busy > 0 && f.busy == f.Unknown-f.Uncalled && len(r.violations(f)) == 0
 }
@@ -359,9 +359,9 @@ func (f *Findings) Summary() string {
 	}
 	switch {
 	case f.IsInconclusive():
-		text += fmt.Sprintf("; nothing could be told of %d, %s", f.Unknown, f.firstUnknown.reason())
+		text += fmt.Sprintf("; %d could not be previewed, %s", f.Unknown, f.firstUnknown.reason())
 	case f.Unknown > 0:
-		text += fmt.Sprintf("; nothing could be told of %d, %s", f.Unknown, f.firstUncalled.reason())
+		text += fmt.Sprintf("; %d could not be previewed, %s", f.Unknown, f.firstUncalled.reason())
 	}
 	return text
 }

@@ -429,7 +429,7 @@ func TestNext(t *testing.T) {
 			},
 		},
 		"a busy host": {
-			reason: "The deadline begins anew when the host had no worker to sync a parent: that is told in place of it, and no failure.",
+			reason: "The deadline begins anew when the host had no worker to sync a parent: that is reported in place of it, and no failure.",
 			world:  newWorld(4, number(1, 0)),
 			run: func(t *testing.T, w *world) {
 				w.spec.ProgressDeadlineSeconds = new(int32(120))
@@ -673,7 +673,7 @@ func TestNext(t *testing.T) {
 			run: func(t *testing.T, w *world) {
 				w.unarchived = true
 				if edit("B")(t, w); w.by("A") != 4 || !Next(w.input()).Unarchived {
-					t.Errorf("%d parents have the former text, and it is not told why", w.by("A"))
+					t.Errorf("%d parents have the previous text, and the state does not say why", w.by("A"))
 				}
 				w.unarchived = false
 				w.settle(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// ErrUnknown is why nothing can be told of a parent.
+// ErrUnknown is why a parent could not be previewed.
 var ErrUnknown = errors.New("not previewed")
 
 // SkippedCallError is why a call is not made. It is ErrUnknown.

@@ -8,7 +8,7 @@ type Verdict struct {
 	Held string `json:"held,omitempty"`
 	// Approve is the command that lets it through.
 	Approve string `json:"approve,omitempty"`
-	// Basis says what that goes by.
+	// Basis says what the verdict is based on.
 	Basis string `json:"basis,omitempty"`
 	// Sentence is what a host would say of it, or empty if it says nothing.
 	Sentence string `json:"sentence,omitempty"`
@@ -17,7 +17,7 @@ type Verdict struct {
 	// LetsGo says how many parents a new finalize hook would let go of if they were deleted now, where the one that serves would not, or is
 	// empty. A host does not ask for that.
 	LetsGo string `json:"letsGo,omitempty"`
-	// Unknown is how many parents nothing could be told of.
+	// Unknown is how many parents could not be previewed.
 	Unknown int `json:"unknownParents,omitempty"`
 	// Dropped are the resources of which the children are no longer the definition's: what is there stays as it is.
 	Dropped []string `json:"droppedChildResources,omitempty"`
@@ -28,7 +28,7 @@ type Verdict struct {
 // ShortRevision returns the digits of the revision that people see.
 func (v Verdict) ShortRevision() string { return v.Revision[:min(len(v.Revision), 16)] }
 
-// Why returns why a rule holds the edit, with what could not be told, or "".
+// Why returns why a rule holds the edit, with what is unknown, or "".
 func (f *Findings) Why(r Rule) string {
 	held := f.Held(r)
 	if held != "" && f.Unknown > 0 && !f.IsInconclusive() {

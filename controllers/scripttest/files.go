@@ -27,7 +27,7 @@ func (r *run) missingFiles(test *controllertest.ControllerTest, c *controllertes
 	return missing
 }
 
-// maxMissing is how many files that are missing are told.
+// maxMissing is how many missing files are listed.
 const maxMissing = 5
 
 // readFile returns a file of the scripts, by its path relative to a file of tests.

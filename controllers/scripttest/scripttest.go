@@ -187,7 +187,7 @@ func (r *run) add(name string, result controllertest.Result) {
 	}
 }
 
-// maxFailures is how many failures of one case are told.
+// maxFailures is how many failures of one case are reported.
 const maxFailures = 3
 
 func (r *run) addFailures(name string, result controllertest.Result) {

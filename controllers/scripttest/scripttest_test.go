@@ -151,7 +151,7 @@ func TestRunner(t *testing.T) {
 			want:   scripts.TestReport{Passed: 1},
 		},
 		"Fails": {
-			reason: "a case that fails is told with its place",
+			reason: "a case that fails is reported with its place",
 			files:  map[string]string{"a_test.yaml": header + `- {name: default, want: {status: {replicas: 3}}}`},
 			want: scripts.TestReport{Failures: []scripts.TestFailure{{
 				Location: engines.Location{File: "a_test.yaml", Line: 6, Column: 45},
@@ -159,7 +159,7 @@ func TestRunner(t *testing.T) {
 			}}},
 		},
 		"Throws": {
-			reason: "the place in the script is told too",
+			reason: "the place in the script is reported too",
 			script: "export function sync() {\n  throw new Error('no');\n}\n",
 			files:  map[string]string{"a_test.yaml": header + `- {name: one}`},
 			want: scripts.TestReport{Failures: []scripts.TestFailure{{

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/access"
 )
 
-// Observer is told what definitions do on clusters in memory. It may be called by several goroutines at once.
+// Observer is called with what definitions do on clusters in memory. It may be called by several goroutines at once.
 type Observer interface {
 	// Wrote is called with each write of a pass.
 	Wrote(plan *plan.Plan, write memcluster.Write)

@@ -42,7 +42,7 @@ type Input struct {
 	// Existing returns an object of the cluster that Objects are a part of, or nil. It is asked before one is created under that name.
 	// Nil means that Objects are all.
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
-	// Related returns the objects that the customize hook selects, and their Namespaces if it goes by these, if Objects lack them.
+	// Related returns the objects that the customize hook selects, and their Namespaces if it selects by these, if Objects lack them.
 	// They must not be changed any more. Nil means that Objects are all.
 	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
 	// Resources are served in addition to the built-in ones.

@@ -22,7 +22,7 @@ func TestHookError(t *testing.T) {
 			controller.ErrLater.Error() + ": sync hook: busy", true,
 		},
 		"Backoff": {
-			"That calls are held back is told, because their object has to be corrected.",
+			"That calls are held back is reported, because their object has to be corrected.",
 			&engines.Error{Kind: engines.Exhausted, Message: "not called until then", RetryAfter: time.Second, Err: engines.ErrBackoff},
 			"HookLimitExceeded: sync hook: not called until then", false,
 		},

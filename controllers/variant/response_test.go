@@ -210,7 +210,7 @@ func TestWaitingAndEvents(t *testing.T) {
 		"NoEvents":     {"A list that is null or empty has none.", `{"children":[],"events":null}`, false, false, ""},
 		"EventType": {"There are two types.", `{"children":[],"events":[{"type":"Error","reason":"A","message":"a"}]}`, false, false,
 			`events[0].type: "Error" must be Normal or Warning`},
-		"EventReason": {"The place of a wrong event is told.", `{"children":[],"events":[{"reason":"A","message":"a"},{"reason":7,"message":"a"}]}`, false, false,
+		"EventReason": {"The place of a wrong event is reported.", `{"children":[],"events":[{"reason":"A","message":"a"},{"reason":7,"message":"a"}]}`, false, false,
 			"events[1].reason: must be a string, but is a number"},
 		"EventText": {"An event is an object.", `{"children":[],"events":["done"]}`, false, false,
 			"events[0]: must be an object with reason and message, but is a string"},

@@ -17,7 +17,7 @@ func TestMissedFields(t *testing.T) {
 		"group":     {"The plural is no kind.", "children['Pods.v1']", "no such key: Pods.v1: did you mean Pod.v1?"},
 		"far group": {"A group that is far from all is followed by which there are.", "children['Deployment.v1']", "no such key: Deployment.v1: there are Job.batch/v1, Pod.v1, Secret.v1"},
 		"unlike":    {"Nothing is near.", "parent.spec.colour", "no such key: colour: if it may be missing, write x.?colour.orValue(DEFAULT)"},
-		"secret":    {"The keys of a Secret are not told.", "related['Secret.v1'].a.data.pasword", "no such key: pasword: if it may be missing, write x.?pasword.orValue(DEFAULT)"},
+		"secret":    {"The keys of a Secret are not reported.", "related['Secret.v1'].a.data.pasword", "no such key: pasword: if it may be missing, write x.?pasword.orValue(DEFAULT)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)

@@ -18,7 +18,7 @@ func TestRead(t *testing.T) {
 		src    engines.Source
 		read   engines.ReadSet
 	}{
-		"nothing":   {"a constant goes by no field", script(`{"status": {}}`), engines.ReadSet{}},
+		"nothing":   {"a constant reads no field", script(`{"status": {}}`), engines.ReadSet{}},
 		"field":     {"what is named is read", script(`{"status": parent.spec}`), engines.ReadSet{"parent.spec"}},
 		"request":   {"the request is looked at by its fields", script(`{"status": request.parent.spec}`), engines.ReadSet{"parent.spec"}},
 		"whole":     {"which are all read if it is taken whole", script(`{"status": request}`), nil},

@@ -27,7 +27,7 @@ func scriptText(script *engines.Script) (string, error) {
 // expression can.
 var documentStart = regexp.MustCompile(`\A(?:[ \t]*(?:#.*|---[ \t]*)?\r?\n)*(?:variables|response|hooks)[ \t]*:(?:\s|\z)`)
 
-// isDocument reports whether a script is a document. An inline one has no ending to go by.
+// isDocument reports whether a script is a document. An inline one has no ending that says so.
 func isDocument(path, content string) bool {
 	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml") || documentStart.MatchString(content)
 }

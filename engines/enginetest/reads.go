@@ -23,7 +23,7 @@ var readCases = map[string]struct {
 	reason string
 	read   engines.ReadSet
 }{
-	"nothing":            {"a constant goes by no field", engines.ReadSet{}},
+	"nothing":            {"a constant reads no field", engines.ReadSet{}},
 	"field":              {"a field of a field is of the field", engines.ReadSet{"parent.spec"}},
 	"metadata":           {"of metadata it counts which field", engines.ReadSet{"parent.metadata.name"}},
 	"absent":             {"a field that is not there may be there later", engines.ReadSet{"parent.status"}},

@@ -70,7 +70,7 @@ func TestFallback(t *testing.T) {
 		"no worker":      {reason: "the webhook answers, and the script is not to blame", first: timed(fails(engines.Busy)), second: timed(good), want: "webhook", counted: "HostBusy"},
 		"throws":         {reason: "that is the script's answer", first: timed(fails(engines.Failed)), second: timed(good), err: "boom"},
 		"no answer":      {reason: "that is the script's answer", first: timed(fails(engines.BadResponse)), second: timed(good), err: "boom"},
-		"both too long":  {reason: "both are told", first: endless, second: endless, err: "deadline; it was asked in place of the script: did not answer", counted: "HookTimedOut"},
+		"both too long":  {reason: "both are reported", first: endless, second: endless, err: "deadline; it was asked in place of the script: did not answer", counted: "HookTimedOut"},
 		"fallback fails": {reason: "the webhook's wishes count", first: endless, second: timed(busy), err: "busy; it was asked", counted: "HookTimedOut"},
 	}
 	for name, c := range cases {
@@ -178,7 +178,7 @@ func TestShadow(t *testing.T) {
 		logged    string
 		notLogged string
 	}{
-		"equal":            {reason: "nothing is told", serving: says{body: answer}, shadow: timed(says{body: answer}), outcome: equal, notLogged: "shadow"},
+		"equal":            {reason: "nothing is reported", serving: says{body: answer}, shadow: timed(says{body: answer}), outcome: equal, notLogged: "shadow"},
 		"different":        {reason: "where, and not what: it may be secret", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: 1, outcome: different, logged: `"first"="status.n"`, notLogged: "secret"},
 		"diff":             {reason: "what, to those who ask for it", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: diffLevel, outcome: different, logged: "status.n: served 1, shadow 2"},
 		"shadow fails":     {reason: "it has no answer", serving: says{body: answer}, shadow: timed(fails(engines.Failed)), verbosity: 1, outcome: failed, logged: "boom"},

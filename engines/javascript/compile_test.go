@@ -73,7 +73,7 @@ func TestFunction(t *testing.T) {
 func TestCompileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"syntax":           {"the place is the author's", "\nexport function sync() { return ] }", `sync.js:2:33: Unexpected "]"`},
-		"export":           {"the name that was meant is told", `import {objectOf} from 'libretto'; export const sync = () => objectOf()`, `sync.js:1:9: No matching export in "<libretto>" for import "objectOf": did you mean objectsOf?`},
+		"export":           {"the name that was meant is reported", `import {objectOf} from 'libretto'; export const sync = () => objectOf()`, `sync.js:1:9: No matching export in "<libretto>" for import "objectOf": did you mean objectsOf?`},
 		"end":              {"it is where the author's text ends", "const a = 1;\nexport const sync = () => {", `sync.js:2:28: Unexpected end of file`},
 		"end of line":      {"an empty line is one too", "export const sync = () => {\n", `sync.js:2:1: Unexpected end of file`},
 		"several":          {"the others are counted, and are in the stack", "const a = 1;\nconst a = 2;\nconst a = 3;\nconst a = 4;", `sync.js:2:7: The symbol "a" has already been declared (and 2 more)`},

@@ -26,7 +26,7 @@ func TestMessages(t *testing.T) {
 		"fetch":              {"what other runtimes have", `fetch("http://example.com")`, "sync.js:2:1: ReferenceError: fetch is not defined: scripts have no network: ask for objects of the cluster in a customize hook, or write the hook as a webhook"},
 		"setTimeout":         {"what other runtimes have", `setTimeout(() => {}, 1)`, "sync.js:2:1: ReferenceError: setTimeout is not defined: there are no timers: return resyncAfterSeconds to be called again"},
 		"process":            {"what other runtimes have", `process.env.HOME`, "sync.js:2:1: ReferenceError: process is not defined: that is Node.js: settings of a script come in request.parameters"},
-		"never":              {"a promise has no place: the file is told", `return new Promise(() => {})`, "sync.js: the promise never settles: there are no timers and no network here that could settle it"},
+		"never":              {"a promise has no place: the file is reported", `return new Promise(() => {})`, "sync.js: the promise never settles: there are no timers and no network here that could settle it"},
 		"misspelt method":    {"what is called stands after a call", `Object.values(request.spec).fliter((x) => x)`, "sync.js:2:29: TypeError: Object.values(request.spec).fliter is not a function: did you mean filter?"},
 		"of a condition":     {"and after brackets", `(request.spec.nope ?? []).fliter((x) => x)`, "sync.js:2:27: TypeError: (request.spec.nope ?? []).fliter is not a function: did you mean filter?"},
 		"on its own line":    {"what it is called of is on another line", "Object.values({})\n.jion()", "sync.js:3:2: TypeError: jion is not a function: did you mean join?"},
@@ -114,7 +114,7 @@ func TestUnusedImports(t *testing.T) {
 	}
 }
 
-// TestManyParameters checks that a hook that takes more than one parameter is warned of, and that what comes of it says so.
+// TestManyParameters checks that a hook that takes more than one parameter is warned of, and that its error says so.
 func TestManyParameters(t *testing.T) {
 	const advice = "a hook is given one object: write ({ parent, children }) in place of (parent, children)"
 	cases := map[string]struct{ reason, text, warning, want string }{

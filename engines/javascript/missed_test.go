@@ -17,7 +17,7 @@ func TestMissedFields(t *testing.T) {
 		"other kind":  {"A decorator's hook is used for a composite.", "const {object} = request; object.spec", "TypeError: Cannot read property 'spec' of undefined: there is no object: did you mean parent?"},
 		"unlike":      {"Nothing is near.", "request.parent.spec.colour.length", "TypeError: Cannot read property 'length' of undefined"},
 		"thrown":      {"A script's own error is its own.", "request.parent.spec.gretings; throw new Error('boom')", "boom"},
-		"secret":      {"The keys of a Secret are not told.", "request.related['Secret.v1'].a.data.pasword.length", "TypeError: Cannot read property 'length' of undefined"},
+		"secret":      {"The keys of a Secret are not reported.", "request.related['Secret.v1'].a.data.pasword.length", "TypeError: Cannot read property 'length' of undefined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)

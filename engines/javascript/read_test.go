@@ -14,11 +14,11 @@ func TestRead(t *testing.T) {
 		reason, script string
 		read           engines.ReadSet
 	}{
-		"nothing":      {"a constant goes by no field", `export function sync() { return {} }`, engines.ReadSet{}},
+		"nothing":      {"a constant reads no field", `export function sync() { return {} }`, engines.ReadSet{}},
 		"property":     {"what is got is read", `export function sync(request) { return {x: request.a} }`, engines.ReadSet{"a"}},
 		"part":         {"a part is of its field", `export function sync(request) { return {x: request.b.deep} }`, engines.ReadSet{"b"}},
 		"destructured": {"as a parameter", `export function sync({a, c}) { return {a, c} }`, engines.ReadSet{"a", "c"}},
-		"rest":         {"the rest is read, whatever becomes of it", `export function sync({a, ...rest}) { return {} }`, nil},
+		"rest":         {"the rest is read, whether it is used or not", `export function sync({a, ...rest}) { return {} }`, nil},
 		"spread":       {"so is a copy", `export function sync(request) { return {...request} }`, nil},
 		"whole":        {"so is the request as it came", `export function sync(request) { return request }`, nil},
 		"changed":      {"and one that was changed", `export function sync(request) { delete request.a; request.b = 1; return request }`, nil},

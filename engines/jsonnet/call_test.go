@@ -16,7 +16,7 @@ func TestRead(t *testing.T) {
 		reason, script string
 		read           engines.ReadSet
 	}{
-		"nothing":      {"a constant goes by no field", `function(request) {}`, engines.ReadSet{}},
+		"nothing":      {"a constant reads no field", `function(request) {}`, engines.ReadSet{}},
 		"field":        {"what is got is read", `function(request) { x: request.a }`, engines.ReadSet{"a"}},
 		"part":         {"a part is of its field", `function(request) { x: request.b.deep }`, engines.ReadSet{"b"}},
 		"whole":        {"so is the request as it came", `function(request) request`, engines.ReadSet{"a", "b", "c"}},

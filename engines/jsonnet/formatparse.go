@@ -11,7 +11,7 @@ const (
 	maxSize = 256
 )
 
-// code is a part of a format: what becomes of one value, or a text between two such.
+// code is a part of a format: how one value is formatted, or a text between two such.
 type code struct {
 	// kind is the letter, in lower case: d o x e f g c s, or % for a percent
 	// sign. It is 0 for text.

@@ -114,7 +114,7 @@ func (t tree) hasVendor() bool {
 }
 
 // module is resolve for what is imported as code. Where the tree has no such file, the
-// host's own module goes by its name from everywhere, as a library's does for jsonnet -J.
+// host's own module is imported by its name from everywhere, as a library's does for jsonnet -J.
 func (t tree) module(importer, imported string) (string, error) {
 	found, err := t.resolve(importer, imported)
 	if err != nil && (imported == "libretto" || imported == "libretto.libsonnet") {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// Most formats are written down where they are used, so that what becomes of which
-// value is known before it runs: '%s-%d' % [name, n] is inlined as '' + name + '-' +
+// Most formats are written down where they are used, so that how which value is formatted
+// is known before it runs: '%s-%d' % [name, n] is inlined as '' + name + '-' +
 // number('%d', n). It costs what + costs. Whatever std.format would refuse is given
 // to it after all, by evaluating the expression as it was.
 

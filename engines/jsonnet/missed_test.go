@@ -17,7 +17,7 @@ func TestMissedFields(t *testing.T) {
 		"not there": {"A field of an object may be called as one of requests.", "function(request) request.parent.spec.object", "Field does not exist: object: if it may be missing, write std.get(object, 'object', default)"},
 		"function":  {"A function of the module is meant.", "local l = import 'libretto.libsonnet'; function(request) l.objectOf(request.children, 'v1', 'Pod')", "Field does not exist: objectOf: the module libretto has no such function: did you mean objectsOf?"},
 		"unlike":    {"Nothing is near.", "function(request) request.parent.spec.colour", "Field does not exist: colour: if it may be missing, write std.get(object, 'colour', default)"},
-		"secret":    {"The keys of a Secret are not told.", "function(request) request.related['Secret.v1'].a.data.pasword", "Field does not exist: pasword: if it may be missing, write std.get(object, 'pasword', default)"},
+		"secret":    {"The keys of a Secret are not reported.", "function(request) request.related['Secret.v1'].a.data.pasword", "Field does not exist: pasword: if it may be missing, write std.get(object, 'pasword', default)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)

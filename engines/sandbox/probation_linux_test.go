@@ -95,7 +95,7 @@ func TestInterruptedCalls(t *testing.T) {
 }
 
 // TestProbation has several objects of a definition hang. Once each has cost a worker, one of them is
-// called at a time, the others are told to come back, and those without fault have the other workers.
+// called at a time, the others have to come back, and those without fault have the other workers.
 func TestProbation(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestBadServers(t *testing.T) {
 			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
 			_ = c.(*net.TCPConn).SetLinger(0)
 		}, engines.BadResponse, "ended after"},
-		"error with endless body": {"only its beginning is told", repeat("HTTP/1.1 500 Oh\r\n\r\n", strings.Repeat("x", 4096), 0), engines.Failed, "answered 500 Oh: xxx"},
+		"error with endless body": {"only its beginning is reported", repeat("HTTP/1.1 500 Oh\r\n\r\n", strings.Repeat("x", 4096), 0), engines.Failed, "answered 500 Oh: xxx"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

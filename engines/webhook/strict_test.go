@@ -30,7 +30,7 @@ func TestDoubledFields(t *testing.T) {
 			loose: map[string]any{"children": []any{map[string]any{"a": int64(2)}}}},
 		"twice the list": {reason: "one of them would be lost", body: `{"children":[],"children":[]}`,
 			loose: map[string]any{"children": []any{}}, strict: `"children"`},
-		"case": {reason: "names are told apart by case", body: `{"a":1,"A":2}`,
+		"case": {reason: "names differ by case", body: `{"a":1,"A":2}`,
 			loose: map[string]any{"a": int64(1), "A": int64(2)}},
 	}
 	for name, c := range cases {

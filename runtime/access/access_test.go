@@ -22,7 +22,7 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// TestMayCreate checks which answers are asked for anew, and what becomes of a question that has none.
+// TestMayCreate checks which answers are asked for anew, and the result of a question that has none.
 func TestMayCreate(t *testing.T) {
 	api, clock := fake.NewClientset(), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	allowed, failure, asked := true, error(nil), 0

@@ -128,7 +128,7 @@ func (d *Discovery) Synced() error {
 	case d.crds.HasSynced():
 		return nil
 	case !d.started.Load():
-		return errors.New("the API server has not told its resources yet")
+		return errors.New("the resources of the API server are not known yet")
 	case err != nil:
 		return fmt.Errorf("CustomResourceDefinitions are not listed yet: %w", *err)
 	default:

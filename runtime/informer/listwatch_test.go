@@ -160,7 +160,7 @@ func TestRESTPoolErr(t *testing.T) {
 	}
 }
 
-// TestWatch checks what becomes of a watch, with the events that the reflector gets.
+// TestWatch checks how a watch goes on, with the events that the reflector gets.
 func TestWatch(t *testing.T) {
 	added := watchEvent("ADDED", configMap("a", "5", "x"))
 	expired := watchEvent("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,`+

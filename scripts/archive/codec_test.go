@@ -74,7 +74,7 @@ func TestDecodeRefuses(t *testing.T) {
 		fmt.Fprintf(&many, `"%d":"",`, i)
 	}
 	cases := map[string]struct{ reason, data, want string }{
-		"NotGzip": {"what is no archive is told", `{"gzip": "eHh4"}`, "EOF"},
+		"NotGzip": {"what is no archive is reported", `{"gzip": "eHh4"}`, "EOF"},
 		"NotJSON": {"nor is what it holds taken for files", packed("x"), "invalid character"},
 		"Bomb":    {"a small object must not fill the host's memory", packed(strings.Repeat(" ", mostUnpacked+1)), "unfolds to more than 8 MiB"},
 		"Many":    {"nor must many small files, each of which takes more memory than text", packed("{" + many.String() + `"x":""}`), "more than 10000 files"},

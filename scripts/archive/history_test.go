@@ -161,7 +161,7 @@ func TestKeepGoesOn(t *testing.T) {
 	}
 }
 
-// TestKeepReadsWhatIsThere checks what becomes of an object that has the name of a revision already.
+// TestKeepReadsWhatIsThere checks how Save handles an object that has the name of a revision already.
 func TestKeepReadsWhatIsThere(t *testing.T) {
 	foreign := func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "other" }
 	terminating := func(r *appsv1.ControllerRevision) {

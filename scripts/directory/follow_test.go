@@ -39,7 +39,7 @@ func becomes(t *testing.T, changes <-chan directory.Contents, want map[string]st
 				return
 			}
 		case <-deadline:
-			t.Fatalf("not told in time, -want, +last told:\n%s", cmp.Diff(want, last))
+			t.Fatalf("not reported in time, -want, +last reported:\n%s", cmp.Diff(want, last))
 		}
 	}
 }

@@ -131,7 +131,7 @@ func TestRead(t *testing.T) {
 			folder: "h", err: "statat h: path escapes from parent: it must not lead out of --scripts-dir",
 		},
 		"Circle": {
-			reason: "a link back is told and ends there",
+			reason: "a link back is reported and ends there",
 			disk:   files{"h/sync.js": "s", "h/lib/loop": "-> .."},
 			folder: "h", files: files{"sync.js": "s"},
 			flaws: []directory.Problem{{Path: "lib/loop", Message: "is a link to a directory that it lies in: take it away"}},

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// UserAgent is how the helper's own clients call themselves, so that requests of the program under test can be told
+// UserAgent is how the helper's own clients call themselves, so that requests of the program under test can be reported
 // from it.
 const UserAgent = "cluster.test"
 

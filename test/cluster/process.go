@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a control plane that was told to stop may take. It takes a few hundredths of a second.
+// stopTimeout is how long a control plane may take to stop. It takes a few hundredths of a second.
 const stopTimeout = 30 * time.Second
 
 // process is a control plane that was started here. The open end of its standard input is what keeps it alive.
@@ -79,7 +79,7 @@ func (p *process) stop() error {
 		// How it ended does not matter: its parts work until then, and etcd fails if it writes after its files were removed.
 		return nil
 	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("still there %s after it was told to stop", stopTimeout), p.command.Process.Kill())
+		return errors.Join(fmt.Errorf("still there %s after the signal to stop", stopTimeout), p.command.Process.Kill())
 	}
 }
 

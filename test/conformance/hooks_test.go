@@ -151,9 +151,9 @@ func (p withoutAddress) Run(ctx context.Context, call engines.Call) (engines.Res
 	response, err := p.Program.Run(ctx, call)
 	var e *engines.Error
 	if errors.As(err, &e) {
-		told := *e
-		told.Message = address.ReplaceAllString(e.Message, "")
-		err = &told
+		stable := *e
+		stable.Message = address.ReplaceAllString(e.Message, "")
+		err = &stable
 	}
 	return response, err
 }

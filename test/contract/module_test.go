@@ -149,7 +149,7 @@ func TestModule(t *testing.T) {
 		"GroupKeyCore":  {reason: "the core group has no name", name: "groupKey", args: `["v1", "Pod"]`, want: `"Pod.v1"`},
 		"GroupKeyNamed": {reason: "others have one", name: "groupKey", args: `["apps/v1", "Deployment"]`, want: `"Deployment.apps/v1"`},
 
-		"KeyOfItself":      {reason: "without a parent an object goes by what it says", name: "childKey", args: `[` + web + `]`, want: `"a/web"`},
+		"KeyOfItself":      {reason: "without a parent an object's key is what it says", name: "childKey", args: `[` + web + `]`, want: `"a/web"`},
 		"KeyOfNone":        {reason: "so does one in no namespace", name: "childKey", args: `[` + bare + `]`, want: `"web"`},
 		"KeyV2":            {reason: "v2 is what new hooks have", name: "childKey", args: `[` + web + `, ` + inA + `]`, want: `"a/web"`},
 		"KeyInherits":      {reason: "a child may leave its namespace out", name: "childKey", args: `[` + bare + `, ` + inA + `]`, want: `"a/web"`},
@@ -157,7 +157,7 @@ func TestModule(t *testing.T) {
 		"KeyV1":            {reason: "v1 is relative to the parent", name: "childKey", args: `[` + web + `, ` + inA + `, "v1"]`, want: `"web"`},
 		"KeyV1Inherits":    {reason: "also before it is written", name: "childKey", args: `[` + bare + `, ` + inA + `, "v1"]`, want: `"web"`},
 		"KeyV1Cluster":     {reason: "unless that is in no namespace", name: "childKey", args: `[` + web + `, ` + inNone + `, "v1"]`, want: `"a/web"`},
-		"KeyClusterChild":  {reason: "a child in no namespace goes by its name", name: "childKey", args: `[` + bare + `, ` + inNone + `, "v2"]`, want: `"web"`},
+		"KeyClusterChild":  {reason: "the key of a child in no namespace is its name", name: "childKey", args: `[` + bare + `, ` + inNone + `, "v2"]`, want: `"web"`},
 		"KeyNoParent":      {reason: "null is no parent", name: "childKey", args: `[` + web + `, null, "v1"]`, want: `"a/web"`},
 		"KeyOddVersion":    {reason: "a slip must not choose keys", name: "childKey", args: `[` + web + `, ` + inA + `, "V1"]`, fails: `childKey: version is "V1", want "v1" or "v2"`},
 		"ObjectsByKey":     {reason: "the order is that of the keys", name: "objectsOf", args: `[` + groups + `, "v1", "Pod"]`, want: `[1, 3, 2]`},
@@ -167,7 +167,7 @@ func TestModule(t *testing.T) {
 		"OwnerNone":        {reason: "not everything has one", name: "ownerName", args: `[` + web + `]`, want: `null`},
 		"OwnerNoneManages": {reason: "other owners don't count", name: "ownerName", args: `[{"metadata": {"ownerReferences": [{"name": "a", "controller": false}]}}]`, want: `null`},
 
-		"Condition":          {reason: "conditions go by their type", name: "findCondition", args: `[` + ready + `, "Ready"]`, want: `{"type": "Ready", "status": "True"}`},
+		"Condition":          {reason: "conditions are found by their type", name: "findCondition", args: `[` + ready + `, "Ready"]`, want: `{"type": "Ready", "status": "True"}`},
 		"ConditionMissing":   {reason: "there may be none", name: "findCondition", args: `[` + ready + `, "Gone"]`, want: `null`},
 		"ConditionNoStatus":  {reason: "nor a status", name: "findCondition", args: `[` + web + `, "Ready"]`, want: `null`},
 		"ConditionNull":      {reason: "nor an object", name: "findCondition", args: `[null, "Ready"]`, want: `null`},

@@ -2,7 +2,7 @@
 // workloads rely on, and a fake kubelet. The demo and the tests run against it, so they need neither a
 // container engine nor a download.
 //
-// It prints KUBECONFIG=<path> on standard output once the cluster can be used, and serves until it is told to stop.
+// It prints KUBECONFIG=<path> on standard output once the cluster can be used, and serves until a signal stops it.
 package main
 
 import (

@@ -22,7 +22,7 @@ const readyPoll = 20 * time.Millisecond
 
 // start brings the parts up in the order in which they need each other, and returns the path of the kubeconfig. A part
 // that ends later calls fail with the reason. The end of ctx ends only the start: the parts end with the process, as
-// some of them exit when they are told to stop, before the directory could be removed.
+// some of them exit on a signal, before the directory could be removed.
 func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (string, error) {
 	// The start makes much garbage and leaves little; collecting less of it meanwhile saves a sixth of the time. Later half as much as Go
 	// does by itself is collected: of the processor time of tests a sixth was garbage collection.

@@ -39,5 +39,5 @@ var classes = map[string]class{
 	"reach":     {"files, variables, addresses and programs of the host", []string{engines.Timeout.Reason(), engines.Exhausted.Reason()}, true},
 }
 
-// allows reports whether that may come of an attack of the class.
+// allows reports whether that may result from an attack of the class.
 func (c class) allows(outcome string) bool { return !slices.Contains(c.never, outcome) }

@@ -50,7 +50,7 @@ func TestContained(t *testing.T) {
 	t.Logf("%d attacks; %s", len(all), worst)
 }
 
-// withstand runs the attack and checks what comes of it.
+// withstand runs the attack and checks its result.
 func (l *lane) withstand(t *testing.T, a attack, worst *slowest) {
 	given := l.terms.of(a)
 	r := l.run(t.Context(), a, given)

@@ -125,7 +125,7 @@ func orNil(failure syscall.Errno) error {
 	return nil
 }
 
-// owns makes a thread of the host the one that is told of input.
+// owns makes a thread of the host the one that gets the signal about input.
 func owns(host int) error {
 	owner := [2]int32{ownerThread, int32(host)}
 	_, _, failure := unix.RawSyscall(unix.SYS_FCNTL, stderr, unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&owner)))

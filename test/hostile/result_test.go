@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// result is what came of an attack.
+// result is the result of an attack.
 type result struct {
 	loading, calling time.Duration
 	answer           engines.Response
@@ -70,7 +70,7 @@ func (r result) kind() string {
 	return engines.KindOf(r.err).Reason()
 }
 
-// complaints says what must not have come of an attack of any kind.
+// complaints says what must not have resulted from an attack of any kind.
 func (r result) complaints() (all []string) {
 	var e *engines.Error
 	if r.err != nil && !errors.As(r.err, &e) {

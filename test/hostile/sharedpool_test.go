@@ -73,7 +73,7 @@ func start(t *testing.T, programs []engines.Program, calls func() engines.Call) 
 	return a, func() { cancel(); group.Wait() }
 }
 
-// keepCalling calls as fast as it can until it is told to come back later, and then waits like
+// keepCalling calls as fast as it can until an answer says to come back later, and then waits like
 // a reconciler, if not for so long.
 func (a *attacks) keepCalling(ctx context.Context, program engines.Program, calls func() engines.Call) {
 	for ctx.Err() == nil {

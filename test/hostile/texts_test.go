@@ -78,7 +78,7 @@ func (l *writtenLog) logger() logr.Logger {
 }
 
 // TestTextsOfFailingCalls has the real reconciler call scripts that fail with much to say, and counts what
-// comes of it.
+// they write.
 func TestTextsOfFailingCalls(t *testing.T) {
 	written := &writtenLog{}
 	given := terms{deadline: 10 * time.Second, loading: 10 * time.Second, grace: time.Second, memory: 64 << 20}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestColdTimes checks what is told of the times at which tenants were done.
+// TestColdTimes checks what is printed of the times at which tenants were done.
 func TestColdTimes(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(seconds ...int) (times []time.Time) {

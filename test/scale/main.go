@@ -32,7 +32,7 @@ func main() {
 	})
 }
 
-// roles are what this binary does as a process of its own, so that what it uses can be told from what measuring uses.
+// roles are what this binary does as a process of its own, so that what it uses can be separated from what measuring uses.
 var roles = map[string]func(args []string) error{
 	directRole: runDirect,
 	listRole:   runList,

@@ -130,7 +130,7 @@ func (m *meter) look() error {
 	return nil
 }
 
-// lastBusy returns when the host did something the last time, and why that can't be told.
+// lastBusy returns when the host did something the last time, and why that is unknown.
 func (m *meter) lastBusy() (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,7 +20,7 @@ type DefinitionSettings struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	ScriptSources []ScriptSource `json:"scriptSources,omitempty"`
-	// ScriptTests is what becomes of a new text whose tests fail: those in files of
+	// ScriptTests says what happens to a new text whose tests fail: those in files of
 	// scriptSources whose names end in _test.yaml, and have kind ControllerTest. Run holds
 	// the text back, and the last good one stays in use; Ignore runs no tests. Defaults
 	// to Run.

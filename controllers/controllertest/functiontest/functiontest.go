@@ -29,7 +29,8 @@ const (
 	maxTests = 20_000
 	// loadTimeout is how long a file may take to compile, and to list its tests.
 	loadTimeout = 30 * time.Second
-	// pathBatch is how many tests that go by their paths run in one call, and listBatch how many of a list with more than maxSingle.
+	// pathBatch is how many tests that are identified by their paths run in one call, and listBatch how many of a list with more than
+	// maxSingle.
 	pathBatch = 1000
 	listBatch = 100
 	maxSingle = 500

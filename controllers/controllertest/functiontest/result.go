@@ -77,7 +77,7 @@ func (f *testFile) runBatch(ctx context.Context, tests []test, results []control
 	return nil
 }
 
-// conclude fills in what came of a test.
+// conclude fills in the result of a test.
 func (f *testFile) conclude(t test, result *controllertest.Result, answer map[string]any, err error) {
 	var failure controllertest.Failure
 	message, threw := answer["message"].(string)

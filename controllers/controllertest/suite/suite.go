@@ -47,15 +47,15 @@ type Options struct {
 	RunCase func(
 		context.Context, *engines.Registry, *controllertest.ControllerTest, *controllertest.Case, *controllertest.Subject,
 	) controllertest.Result
-	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
+	// Warn is called with what may make a result differ from what a host does. It may be called by several goroutines at once.
 	Warn func(string)
-	// Updated is told the golden files that are written, if it is not nil. It may be called by several goroutines at once.
+	// Updated is called with the golden files that are written, if it is not nil. It may be called by several goroutines at once.
 	Updated func(file string)
-	// Report is told the results, one after another: by file and case, or as shuffled.
+	// Report is called with the results, one after another: by file and case, or as shuffled.
 	Report func(controllertest.Result)
 }
 
-// Summary is what came of a run.
+// Summary is the result of a run.
 type Summary struct {
 	Counts map[controllertest.Outcome]int
 	// NotRun is how many cases were left out because of FailFast.

@@ -154,7 +154,7 @@ spec:
 
 const pod = "given: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}]\n"
 
-// fakeEngine counts what it compiles. Its programs do what they are told.
+// fakeEngine counts what it compiles. Its programs do as their text says.
 type fakeEngine struct {
 	compiled atomic.Int32
 	run      func(context.Context, engines.Call) (engines.Response, error)

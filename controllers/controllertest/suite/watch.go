@@ -61,7 +61,7 @@ func (w *Watcher) Add(names ...string) error {
 	return nil
 }
 
-// How long it must be quiet before changes are told, and how long that is waited for: editors and tools write several files.
+// How long it must be quiet before changes are reported, and how long to wait for that: editors and tools write several files.
 const (
 	debounceTime  = 50 * time.Millisecond
 	debounceLimit = time.Second

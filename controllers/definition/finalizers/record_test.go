@@ -76,7 +76,7 @@ func TestFirstRecord(t *testing.T) {
 	}
 }
 
-// TestWhichRecordsCount checks which records a start goes by.
+// TestWhichRecordsCount checks which records a start uses.
 func TestWhichRecordsCount(t *testing.T) {
 	at := func(age time.Duration) string { return recordTime.Add(time.Hour - age).UTC().Format(time.RFC3339) }
 	for name, c := range map[string]struct{ reason, searched, resources, want string }{

@@ -44,7 +44,7 @@ func TestWebhookPreview(t *testing.T) {
 			want: want{State: scripts.State{Desired: webhooksUnderTest, Held: held.Held}, Runs: 1, Tells: 1},
 		},
 		"held again": {
-			reason: "what is the same is told once", previews: []scripts.Preview{held}, inputs: []input{{"1", ""}, {"2", ""}},
+			reason: "what is the same is reported once", previews: []scripts.Preview{held}, inputs: []input{{"1", ""}, {"2", ""}},
 			want: want{State: scripts.State{Desired: webhooksUnderTest, Held: held.Held}, Runs: 2, Tells: 1},
 		},
 		"mended": {

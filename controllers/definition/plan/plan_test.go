@@ -47,7 +47,7 @@ func TestPlanEqual(t *testing.T) {
 	}
 }
 
-// TestChildResourceTwice checks that a resource is listed once, in one version: of two entries none could be told to be the one that is meant.
+// TestChildResourceTwice checks that a resource is listed once, in one version: of two entries it would be unclear which one is meant.
 func TestChildResourceTwice(t *testing.T) {
 	find := func(apiVersion, resource string) (discovery.Resource, error) {
 		gv, err := schema.ParseGroupVersion(apiVersion)

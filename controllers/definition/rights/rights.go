@@ -41,7 +41,7 @@ const (
 	Anywhere
 )
 
-// Level is what becomes of a definition without the right.
+// Level says what a definition can't do without the right.
 type Level int
 
 // The levels.

@@ -121,7 +121,7 @@ func stepInto(node *yaml.Node, field string) (found, key *yaml.Node, rest string
 	return found, key, rest
 }
 
-// PlaceOf returns where a field of a file's first document is, or no line if that can't be told.
+// PlaceOf returns where a field of a file's first document is, or no line if that is unknown.
 func PlaceOf(file string, text []byte, field string) engines.Location {
 	parts, problem := split(file, text)
 	if problem != nil || len(parts) == 0 {

@@ -60,7 +60,7 @@ func (d *Detector) RewriteBackoff(s Subject, by inputsFunc) time.Duration {
 	return max(fight, d.Backoff(s, by), d.rate.delay(d.hash(s)))
 }
 
-// ownWrites knows what this process has left objects as, so that what others make of them can be told from it. It forgets what was
+// ownWrites knows what this process has left objects as, so that changes by others can be distinguished from it. It forgets what was
 // written minutes ago.
 type ownWrites struct {
 	mu     sync.Mutex

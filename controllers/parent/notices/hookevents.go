@@ -102,7 +102,7 @@ func (e *HookEvents) RequestAsWait(event variant.Event, reason string) Requested
 	return RequestedEvent{event, maphash.Comparable(e.seed, [2]string{event.Reason, reason})}
 }
 
-// choice is what becomes of the events of an answer.
+// choice says which events of an answer are emitted.
 type choice struct {
 	Emit              []variant.Event
 	Repeated, Dropped int

@@ -58,7 +58,7 @@ func TestHookEvents(t *testing.T) {
 			reason: "An answer has the same event once.", answers: []answer{{words: "a a", want: "a"}},
 		},
 		"Flood": {
-			reason:  "Beyond the limit events are dropped, which is told once. 3 are emitted at once.",
+			reason:  "Beyond the limit events are dropped, which is reported once. 3 are emitted at once.",
 			answers: []answer{{words: "a b c d", want: "a b c -!"}, {words: "e", want: "-"}, {words: "f", want: "-"}},
 		},
 		"Resumed": {

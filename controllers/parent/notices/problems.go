@@ -107,7 +107,7 @@ func (l EventLimits) ofProblems() EventLimits {
 	return EventLimits{QPS: l.QPS / 2, Burst: max(l.Burst/2, 1)}
 }
 
-// Note records a problem, and returns what becomes of the event about it. One that is dropped comes when the parent is synced again and
+// Note records a problem, and returns the outcome of the event about it. One that is dropped comes when the parent is synced again and
 // there is room.
 func (p *Problems) Note(key controller.Key, uid types.UID, found Problem) (outcome string) {
 	identity := found.Identity
@@ -158,7 +158,7 @@ func (p *Problems) problemLocked(key controller.Key, uid types.UID, hash uint64)
 	return parent, &parent.all[i]
 }
 
-// NoteSynced records that a sync of a parent has succeeded, and returns what becomes of the event about that: "" if no event had
+// NoteSynced records that a sync of a parent has succeeded, and returns the outcome of the event about that: "" if no event had
 // reported a failure. One that is dropped comes by NoteRecovered when there is room.
 func (p *Problems) NoteSynced(key controller.Key, uid types.UID) (outcome string) {
 	p.mu.Lock()
@@ -176,7 +176,7 @@ func (p *Problems) NoteSynced(key controller.Key, uid types.UID) (outcome string
 	return outcome
 }
 
-// NoteRecovered returns what becomes of the event about the end of a failure that was dropped: "" if there is none, or the parent fails
+// NoteRecovered returns the outcome of the event about the end of a failure that was dropped: "" if there is none, or the parent fails
 // again.
 func (p *Problems) NoteRecovered(key controller.Key, uid types.UID) (outcome string) {
 	p.mu.Lock()
@@ -187,7 +187,7 @@ func (p *Problems) NoteRecovered(key controller.Key, uid types.UID) (outcome str
 	return ""
 }
 
-// recoverLocked returns what becomes of the event about the end of a failure.
+// recoverLocked returns the outcome of the event about the end of a failure.
 func (p *Problems) recoverLocked(parent *parentProblems) (outcome string) {
 	switch {
 	case !parent.failed:
@@ -220,7 +220,7 @@ func (p *parentProblems) hasRecovered() bool {
 	return p.dropped && !slices.ContainsFunc(p.all, func(r reportedProblem) bool { return r.failure })
 }
 
-// Accept returns what becomes of an event that is no problem's, by one of the budgets.
+// Accept returns the outcome of an event that is no problem's, by one of the budgets.
 func (p *Problems) Accept(budget flowcontrol.PassiveRateLimiter) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,7 @@ func newProblemHistory() *problemHistory {
 	return &problemHistory{clock, NewProblems(clock, EventLimits{})}
 }
 
-// step plays one sync, and returns what becomes of its event: a number is minutes that pass, "ok" a sync that succeeds, "expire" a minute's
+// step plays one sync, and returns the outcome of its event: a number is minutes that pass, "ok" a sync that succeeds, "expire" a minute's
 // housekeeping, "gone" a parent that is deleted, "new" another parent of that name that fails, "?word" a warning, and every other word a
 // failure of that message.
 func (h *problemHistory) step(word string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// TestWrongRules checks that a rule of a customize hook that is none is told by its field and by what the field may be.
+// TestWrongRules checks that a rule of a customize hook that is none is reported by its field and by what the field may be.
 func TestWrongRules(t *testing.T) {
 	const fields = ", which has apiVersion, resource, labelSelector, namespaceSelector, namespace, names"
 	cases := map[string]struct {

@@ -162,7 +162,7 @@ func (from Source) addOwned(s *Sample, parent *unstructured.Unstructured) {
 	}
 }
 
-// addInputs adds what a map makes outputs of for a parent, with the namespaces if it goes by these.
+// addInputs adds what a map makes outputs of for a parent, with the namespaces if it selects by these.
 func (from Source) addInputs(s *Sample, parent *unstructured.Unstructured) {
 	if len(from.Inputs) == 0 {
 		return

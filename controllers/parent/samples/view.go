@@ -90,8 +90,8 @@ func (v *View) Existing(
 	return object, true, err
 }
 
-// Related returns what a rule of the customize hook selects, with the Namespaces if it goes by these, but for what was handed out before.
-// Caches that nobody has are filled: the edit needs them anyhow, once it serves.
+// Related returns what a rule of the customize hook selects, with the Namespaces if it selects by these, but for what was handed out
+// before. Caches that nobody has are filled: the edit needs them anyhow, once it serves.
 func (v *View) Related(ctx context.Context, selection related.Selection) (objects []*unstructured.Unstructured, err error) {
 	cache, err := v.caches.share(ctx, selection.Resource.GroupVersionResource)
 	if err != nil {

@@ -34,7 +34,7 @@ func hasRest(change apply.Change) bool {
 }
 
 // completedBy returns the outcome of a partial write with the object in full, and whether that tells more. Object must be the
-// version that was written: what became of a write can't be told from a newer one.
+// version that was written: a newer one does not show the result of the write.
 func (w write) completedBy(object *unstructured.Unstructured) (apply.Result, bool) {
 	if w.partial == nil || !hasRest(w.partial.Change) || w.object.GetResourceVersion() != object.GetResourceVersion() {
 		return apply.Result{}, false

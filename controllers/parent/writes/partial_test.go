@@ -40,7 +40,7 @@ func TestPartialWrites(t *testing.T) {
 			p.NotePartial(owner, created)
 			p.Observe(informer.Event{New: at("13")})
 		}, 0, 0, "", 0},
-		"Newer": {"So does a newer version, but what became of the write is not known.", func(p *Pending, _ *clocktesting.FakeClock) {
+		"Newer": {"So does a newer version, but the result of the write is not known.", func(p *Pending, _ *clocktesting.FakeClock) {
 			p.Observe(informer.Event{New: at("14")})
 		}, 0, 0, "", 0},
 		"Gone": {"So does the deletion.", func(p *Pending, _ *clocktesting.FakeClock) {

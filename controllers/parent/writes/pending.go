@@ -55,7 +55,7 @@ type write struct {
 	deleted bool
 	// fields are the kept entries of the object's managedFields.
 	fields []any
-	// partial is what came of the write if only the metadata of object is known, or nil.
+	// partial is the result of the write if only the metadata of object is known, or nil.
 	partial *apply.Result
 	owner   types.UID
 	at      time.Time

@@ -21,7 +21,7 @@ import (
 const (
 	// timeout bounds all checks of a step, and queryTimeout each query.
 	timeout, queryTimeout = 30 * time.Second, 10 * time.Second
-	// maxMessage bounds what is told of a check, in bytes.
+	// maxMessage bounds the message of a check, in bytes.
 	maxMessage = 512
 )
 
@@ -55,7 +55,7 @@ type Parent struct {
 	Before *int
 }
 
-// outcome is what came of one check.
+// outcome is the result of one check.
 type outcome struct {
 	result  rollout.AnalysisResult
 	message string
@@ -68,7 +68,7 @@ func failed(format string, args ...any) outcome {
 }
 
 func unknown(format string, args ...any) outcome {
-	return outcome{rollout.AnalysisUnknown, "can't be told: " + fmt.Sprintf(format, args...)}
+	return outcome{rollout.AnalysisUnknown, "can't be evaluated: " + fmt.Sprintf(format, args...)}
 }
 
 // pending is of a check that is being made.
@@ -76,7 +76,7 @@ func pending(format string, args ...any) outcome {
 	return outcome{rollout.AnalysisUnknown, fmt.Sprintf(format, args...)}
 }
 
-// Analyze makes the checks of a step. One that does not hold comes before one that can't be told.
+// Analyze makes the checks of a step. A failed one comes before an unknown one.
 func (a *Analyst) Analyze(ctx context.Context, s Step) rollout.Analysis {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

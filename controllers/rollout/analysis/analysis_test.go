@@ -66,14 +66,14 @@ func TestCEL(t *testing.T) {
 		},
 		"no status yet": {
 			cel: ready, parents: []Parent{parent("x", 0, 0, map[string]any{"spec": map[string]any{}})}, want: rollout.AnalysisUnknown,
-			message: "can't be told: Thing a/x: " + ready + ": no such key: status",
+			message: "can't be evaluated: Thing a/x: " + ready + ": no such key: status",
 		},
-		"one fails after one that can't be told": {
+		"one fails after one that can't be evaluated": {
 			cel: ready, parents: []Parent{parent("x", 0, 0, map[string]any{}), parent("y", 0, 0, status(2, 1))}, want: rollout.AnalysisFailed,
 		},
 		"before is not known":  {cel: kept, parents: []Parent{parent("x", 3, -1, nil)}, want: rollout.AnalysisUnknown, message: "at most 500 parents"},
 		"before is not needed": {cel: "size(children) > 2 || " + kept, parents: []Parent{parent("x", 3, -1, nil)}, want: rollout.AnalysisPassed},
-		"a text is not told": {
+		"a text is not reported": {
 			cel:     "parent.token == 'none'",
 			parents: []Parent{parent("x", 0, 0, map[string]any{"token": "s3cret"})}, want: rollout.AnalysisFailed, message: "Thing a/x: parent.token == 'none' is false",
 		},
@@ -220,7 +220,7 @@ func TestPrometheusIsDown(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	got := newAnalyst().Analyze(t.Context(), ask(server.URL, "result[0] < 1.0"))
-	if got.Result != rollout.AnalysisUnknown || !strings.Contains(got.Message, "can't be told: "+server.URL+": dial tcp") {
+	if got.Result != rollout.AnalysisUnknown || !strings.Contains(got.Message, "can't be evaluated: "+server.URL+": dial tcp") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -339,7 +339,7 @@ func TestJobName(t *testing.T) {
 	}
 }
 
-// TestOrder: what does not hold comes before what can't be told.
+// TestOrder: a failed check comes before one that can't be evaluated.
 func TestOrder(t *testing.T) {
 	checks := []v1alpha1.ScriptAnalysis{{CEL: "parent.x == 1"}, {CEL: "1 > 0"}, {CEL: "1 > 2"}}
 	for n, want := range []rollout.AnalysisResult{rollout.AnalysisPassed, rollout.AnalysisUnknown, rollout.AnalysisUnknown, rollout.AnalysisFailed} {

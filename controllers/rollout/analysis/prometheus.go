@@ -17,7 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// maxAnswerBytes bounds the answer to a query, and maxShown how many of its values are told.
+// maxAnswerBytes bounds the answer to a query, and maxShown how many of its values are shown.
 const maxAnswerBytes, maxShown = 1 << 20, 3
 
 // query asks a Prometheus server.

@@ -97,7 +97,7 @@ func TestStore(t *testing.T) {
 		},
 		"a default": {"It was stored before there was the default.", stored("a", map[string]any{}), false, "4711", red},
 		"unknown":   {"Its schema is another one now.", stored("a", map[string]any{"color": "red", "unknown": true}), false, "4711", red},
-		"later":     {"Who watches is told of versions that are newer than the list.", stored("a", red), true, "1", red},
+		"later":     {"A watch sends versions that are newer than the list.", stored("a", red), true, "1", red},
 		"no number": {"Versions of an aggregated API may be anything.", withVersion(stored("a", red), "x"), false, "1", red},
 		"the last number": {
 			"There must be versions left.", withVersion(stored("a", red), "9223372036854775807"), false, "1", red,

@@ -29,7 +29,7 @@ type Input struct {
 	// Base is the definition and what the cluster serves.
 	*stage.Base
 	// Objects are what a pass over the parents reads, as the API server or a cache returned them: parents, children, inputs,
-	// ControllerRevisions, and Namespaces if the definition goes by their labels. They are not changed, and must not be.
+	// ControllerRevisions, and Namespaces if the definition selects by their labels. They are not changed, and must not be.
 	Objects []*unstructured.Unstructured
 	// Parents are those of Objects over which passes are made.
 	Parents []*unstructured.Unstructured
@@ -39,15 +39,15 @@ type Input struct {
 	Scripts *Scripts
 	// Existing returns an object that Objects lack, or nil if there is none. It is asked before one is created under that name.
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
-	// Related returns what the customize hook selects, with the Namespaces if it goes by these.
+	// Related returns what the customize hook selects, with the Namespaces if it selects by these.
 	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
 	// Passes is how many passes are made over each parent. Zero means until nothing changes any more.
 	Passes int
-	// OnlyDestroyed leaves out of the outcomes what destroys nothing, and which fields differ, for who counts.
+	// OnlyDestroyed leaves out of the results what destroys nothing, and which fields differ, for who counts.
 	OnlyDestroyed bool
-	// AfterFirst adds to the outcomes what the first pass alone has destroyed, which is what hosts go by.
+	// AfterFirst adds to the results what the first pass alone has destroyed, which is what decides in hosts.
 	AfterFirst bool
-	// Detailed keeps the first pass in the outcomes.
+	// Detailed keeps the first pass in the results.
 	Detailed bool
 	// Now is the time of the first pass. Each further one is a second later.
 	Now time.Time
@@ -66,7 +66,7 @@ const (
 
 // Run makes passes over the parents until nothing changes any more. Objects that the definition has written become ready in between, so
 // that a rollout goes on; what was there before stays as it is. An error means that there is no preview: what fails for one
-// parent is in its outcome.
+// parent is in its result.
 func Run(ctx context.Context, in Input) ([]*Result, error) {
 	clock := clocktesting.NewFakeClock(in.Now)
 	session, err := simulation.Run(ctx, simulation.Input{
@@ -102,7 +102,7 @@ type run struct {
 	Input
 	session *simulation.Session
 	parents []*progress
-	// afterFirst are the outcomes after the first pass over each parent, if they are asked for.
+	// afterFirst are the results after the first pass over each parent, if they are asked for.
 	afterFirst []*Result
 	// wrote are the objects that were created and updated.
 	wrote map[apply.Key]bool

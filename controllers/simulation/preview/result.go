@@ -37,10 +37,10 @@ type Result struct {
 	Waits []variant.Wait
 }
 
-// Action is what becomes of an object.
+// Action is what an edit does to an object.
 type Action string
 
-// The actions, in the order in which they are told.
+// The actions, in the order in which they are shown.
 const (
 	Delete          = Action(rollout.Delete)
 	Recreate        = Action(rollout.Recreate)
@@ -54,13 +54,13 @@ const (
 	Leave Action = "leave"
 )
 
-// Actions are all actions, in the order in which they are told.
+// Actions are all actions, in the order in which they are shown.
 var Actions = []Action{Delete, Recreate, Release, Adopt, Update, Create, Status, Leave}
 
 // Destroys reports whether the action deletes an object that is there.
 func (a Action) Destroys() bool { return a == Delete || a == Recreate }
 
-// Change is what becomes of one object.
+// Change is what an edit does to one object.
 type Change struct {
 	Action Action
 	Key    apply.Key
@@ -70,7 +70,7 @@ type Change struct {
 	OnDelete bool
 }
 
-// EffectsOf returns what counts of outcomes when it is decided whether an edit is held.
+// EffectsOf returns what counts of results when it is decided whether an edit is held.
 func EffectsOf(results ...*Result) []rollout.Effect {
 	effects := make([]rollout.Effect, 0, len(results))
 	for _, o := range results {
@@ -88,7 +88,7 @@ func EffectsOf(results ...*Result) []rollout.Effect {
 // isBookkeeping reports whether objects of a kind are Libretto's own records.
 func isBookkeeping(kind schema.GroupKind) bool { return kind.Group == v1alpha1.GroupName }
 
-// results returns what has become of each parent.
+// results returns the result for each parent.
 func (r *run) results(ctx context.Context) ([]*Result, error) {
 	leaves := !r.OnlyDestroyed && r.leavesChildren()
 	all := make([]*Result, len(r.parents))
@@ -195,7 +195,7 @@ func (r *run) methodOf(kind schema.GroupVersionKind) apply.Method {
 	return ""
 }
 
-// changesOf returns what has become of an object: at most one change, or two of a parent.
+// changesOf returns the changes of an object: at most one change, or two of a parent.
 func (r *run) changesOf(ctx context.Context, p *progress, w *written) []Change {
 	change := Change{Key: w.key}
 	gone := w.after == nil || w.deleted && w.after.GetDeletionTimestamp() != nil

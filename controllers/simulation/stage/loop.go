@@ -21,7 +21,7 @@ type Loop struct {
 	Pass func(context.Context) (PassResult, error)
 	// Ready selects the objects that other controllers make ready between the passes.
 	Ready func(*unstructured.Unstructured) bool
-	// Warn is told why objects cannot be made ready.
+	// Warn is called with why objects cannot be made ready.
 	Warn func(string)
 }
 

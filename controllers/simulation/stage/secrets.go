@@ -19,7 +19,7 @@ import (
 // minSecret is the length from which on what a Secret holds is hidden in other objects and texts too: a shorter one is part of many words.
 const minSecret = 6
 
-// SecretTexts returns what is to be hidden in all that is told of objects: what Secrets hold, and what schemas call passwords. What is also
+// SecretTexts returns what is to be hidden in all output about objects: what Secrets contain, and what schemas call passwords. What is also
 // the name of an object, of its namespace, or part of its API version, is none. Each is there as it is, as JSON and URLs have it, and in
 // base64.
 func SecretTexts(objects []*unstructured.Unstructured, schemaOf func(schema.GroupVersionKind) *openapi.Kind) []string {

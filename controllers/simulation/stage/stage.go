@@ -110,7 +110,7 @@ type Input struct {
 	Namespace string
 	// Clock begins at the time of the first pass.
 	Clock *clocktesting.FakeClock
-	// Warn is told what may make the cluster differ from a real one.
+	// Warn is called with what may make the cluster differ from a real one.
 	Warn func(string)
 }
 

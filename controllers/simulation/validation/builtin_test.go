@@ -97,7 +97,7 @@ func TestDecodeBuiltIn(t *testing.T) {
 	}
 }
 
-// TestServed checks a resource with a schema in a cluster: what is dropped is told, and what is invalid is refused.
+// TestServed checks a resource with a schema in a cluster: what is dropped is reported, and what is invalid is refused.
 func TestServed(t *testing.T) {
 	resources, err := Read(parse(t, partsCRD))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestDefinition(t *testing.T) {
 			path:   []string{"spec", "hooks", "sync", "version"}, value: "v1",
 		},
 		"Unknown": {
-			reason:  "An unknown field is dropped, and told.",
+			reason:  "An unknown field is dropped, and reported.",
 			spec:    `{parentResource: {apiVersion: v1, resource: configmaps, kind: x}, hooks: {sync: {script: {inline: x, engine: JavaScript}}}}`,
 			dropped: []string{"spec.parentResource.kind"},
 		},

@@ -24,7 +24,7 @@ const (
 
 // End is how a Limit ended.
 type End struct {
-	// Own is how much time of its own the process had, and Elapsed how much went by.
+	// Own is how much time of its own the process had, and Elapsed how much passed.
 	Own, Elapsed time.Duration
 	// Stopped is set if the process was stopped at the end: the machine did not do that.
 	Stopped bool

@@ -18,7 +18,7 @@ func TestUsage(t *testing.T) {
 		"waits for a CPU": {"the machine takes that time", 100 * ms, 4 * ms, running, 4 * ms, 100 * ms},
 		"sleeps":          {"nothing takes that time", 100 * ms, 1 * ms, sleeping, 100 * ms, 100 * ms},
 		"stopped":         {"it could not use the time", 100 * ms, 0, stopped, 0, 100 * ms},
-		"not told":        {"then it is the time of the wall", 100 * ms, 0, unknown, 100 * ms, 100 * ms},
+		"not reported":    {"then it is the time of the wall", 100 * ms, 0, unknown, 100 * ms, 100 * ms},
 		"nobody looked":   {"this process was stopped: the other one may have waited for it", time.Hour, 1 * ms, sleeping, 200 * ms, 200 * ms},
 		"computed on":     {"nobody looked, but the time is known", time.Hour, time.Minute, running, time.Minute, time.Minute},
 	}

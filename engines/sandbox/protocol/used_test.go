@@ -18,7 +18,7 @@ func TestManyUsedFiles(t *testing.T) {
 	e = wire.NewEncoder(nil)
 	appendUsed(e, make([]engines.UsedFile, maxUsed+1))
 	if files, err := readUsed(wire.NewDecoder(e.Bytes())); err != nil || files != nil {
-		t.Errorf("of more it is told that all are used: %d files, error %v", len(files), err)
+		t.Errorf("of more it is reported that all are used: %d files, error %v", len(files), err)
 	}
 	e = wire.NewEncoder(nil)
 	e.Bool(true)

@@ -69,7 +69,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestWarn checks that warnings are told from messages, and that a logger without a sink takes them.
+// TestWarn checks that warnings are distinguished from messages, and that a logger without a sink takes them.
 func TestWarn(t *testing.T) {
 	var out bytes.Buffer
 	log := verbosity.Raised(verbosity.Limited(everything(&out), 0), &verbosity.Level{})

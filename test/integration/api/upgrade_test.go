@@ -22,7 +22,7 @@ import (
 // to write on their status what is wrong, and they must be mendable.
 func TestUpgrade(t *testing.T) {
 	c := cluster.Get(t)
-	// The definition goes by another group, lest other tests see it open.
+	// The definition has another group, lest other tests see it open.
 	const group = "upgrade.example.com"
 	files, err := cluster.ReadFiles(filepath.Join(crds, v1alpha1.GroupName+"_compositecontrollers.yaml"))
 	if err != nil || len(files) != 1 {
@@ -58,7 +58,7 @@ func TestUpgrade(t *testing.T) {
 	cluster.Eventually(t, 30*time.Second, func() error {
 		_, err := objects.Create(t.Context(), refused("script-without-text"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
-			return fmt.Errorf("the API server goes by the open schema still: %v", err)
+			return fmt.Errorf("the API server still uses the open schema: %v", err)
 		}
 		return nil
 	})

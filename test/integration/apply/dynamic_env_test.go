@@ -47,7 +47,7 @@ func newDynamicEnv(t *testing.T) *dynamicEnv {
 	env.NoError(t, err)
 	b := &dynamicEnv{t: t, client: client, namespace: c.Namespace(t), schemas: newSource(t, c)}
 	b.owner = b.makeOwner()
-	b.told()
+	b.awaitSchemas()
 	return b
 }
 
@@ -72,8 +72,8 @@ func (b *dynamicEnv) makeOwner() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: made.GetUID()}
 }
 
-// told waits until the API server tells the schemas of the kinds that were made just now.
-func (b *dynamicEnv) told() {
+// awaitSchemas waits until the API server publishes the schemas of the kinds that were made just now.
+func (b *dynamicEnv) awaitSchemas() {
 	b.t.Helper()
 	kind := kube.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: "Typed"}
 	cluster.Eventually(b.t, soon, func() error {

@@ -145,7 +145,7 @@ func (o *oracle) begin() {
 	}
 }
 
-// finish edits all objects of kubectl's side, and notes what became of them.
+// finish edits all objects of kubectl's side, and records the results.
 func (o *oracle) finish() {
 	o.t.Helper()
 	var all []*unstructured.Unstructured
@@ -182,7 +182,7 @@ func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) 
 	return applied
 }
 
-// ours returns what would become of an object of ours.
+// ours returns the result of applying an object of ours.
 func (o *oracle) ours(e edit) (*unstructured.Unstructured, error) {
 	o.t.Helper()
 	desired := o.named(e.after, e.name("ours"))

@@ -167,7 +167,7 @@ func kept(live *unstructured.Unstructured) []any {
 	return entries
 }
 
-// sync makes one pass and gives what came of it.
+// sync makes one pass and returns its results.
 func (w writer) sync(desired *unstructured.Unstructured) []apply.Result {
 	w.t.Helper()
 	return apply.Execute(w.t.Context(), w.cluster.Dynamic(), w.diff(desired), apply.Options{FieldManager: prefix})

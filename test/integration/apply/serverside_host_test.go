@@ -97,7 +97,7 @@ func TestServerSideFight(t *testing.T) {
 	}
 }
 
-// TestServerSideStandoff shows that a field that is not to be taken from somebody is told
+// TestServerSideStandoff shows that a field that is not to be taken from somebody is reported
 // of, and not asked for again and again.
 func TestServerSideStandoff(t *testing.T) {
 	e := env.NewRunning(t)

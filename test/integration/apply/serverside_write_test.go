@@ -26,7 +26,7 @@ func (s *serverSideEnv) edit(object *unstructured.Unstructured, manager, patch s
 	s.must(err)
 }
 
-// TestServerSideNeverTakesByCreating shows what becomes of a creation where somebody
+// TestServerSideNeverTakesByCreating shows how a creation ends where somebody
 // else's object is, or one of the same owner's that isn't seen yet.
 func TestServerSideNeverTakesByCreating(t *testing.T) {
 	s := newServerSideEnv(t)
@@ -127,7 +127,7 @@ func TestServerSideChanges(t *testing.T) {
 	if got := value(s.live(loose), "spec"); got != "map[a:1 b:1 c:2]" {
 		t.Errorf("spec is %s", got)
 	}
-	// A value with a default is told from one that is no longer asked for.
+	// A value with a default is distinguished from one that is no longer asked for.
 	policy := s.read("settle.yaml")["networkpolicy"]
 	w.settle(policy)
 	ports, _, _ := unstructured.NestedSlice(policy.Object, "spec", "ingress")
@@ -189,7 +189,7 @@ func TestServerSideRefusals(t *testing.T) {
 	}
 }
 
-// TestServerSideConflicts shows who is told of whose field, and that nothing is taken.
+// TestServerSideConflicts shows which message names whose field, and that nothing is taken.
 func TestServerSideConflicts(t *testing.T) {
 	s := newServerSideEnv(t)
 	w := s.applies("conflicts")

@@ -39,7 +39,7 @@ func TestHeld(t *testing.T) {
 			}
 			text, _, _ := s.diff(s.Cluster.Kubeconfig, edited)
 			mustContain(t, text, []string{
-				"! a host would hold this edit, unless it runs with --script-preview=false: " + held, " (previewed on 3 of 3 parents; a host goes by others, too, which were not asked for)\n",
+				"! a host would hold this edit, unless it runs with --script-preview=false: " + held, " (previewed on 3 of 3 parents; a host considers others, too, which were not requested)\n",
 				"libretto rollout approve compositecontroller/" + s.name + " " + all[0].Edit.Revision[:16] + "\n",
 			}, nil)
 			s.Apply(s.hooks(script))
@@ -53,7 +53,7 @@ func TestHeld(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	stdout, _, _ = s.diff(author, harmless, "--max-parents", "1")
-	mustContain(t, stdout, []string{"; a host goes by others, too, which were not asked for"}, nil)
+	mustContain(t, stdout, []string{"; a host considers others, too, which were not requested"}, nil)
 }
 
 // TestDroppedChildResources tells of children that a definition no longer lists, and compares that with what a host does about them.

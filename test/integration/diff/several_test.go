@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// TestSeveral gives definitions of which some can't be run: the others are told all the same, and of these why not.
+// TestSeveral gives definitions of which some can't be run: the others are reported all the same, and of these why not.
 func TestSeveral(t *testing.T) {
 	t.Parallel()
 	const one = `

@@ -67,7 +67,7 @@ func TestVerdictOfRollingScripts(t *testing.T) {
 	if !strings.HasPrefix(said, "revision ") || !strings.Contains(said, " serves: previewed on 3 of 3 parents") {
 		t.Errorf("diff ends with %q:\n%s%s", said, stdout, stderr)
 	}
-	said, _, _ = strings.Cut(said, "; a host goes by others")
+	said, _, _ = strings.Cut(said, "; a host considers others")
 	s.Apply(s.hooks(edited))
 	s.WaitForEvent(s.name, "ScriptReloaded", said)
 	s.waitForChildren("two")

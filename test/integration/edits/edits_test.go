@@ -38,7 +38,7 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 // patience is how long the host may take for all edits together.
 const patience = 90 * time.Second
 
-// trial is a row, and what comes of it.
+// trial is a row, and its results.
 type trial struct {
 	row
 	parents int
@@ -640,7 +640,7 @@ func (s *scene) checkLost(e *env.Env, tr *trial) {
 	}
 }
 
-// approve lets through what is held, by the IDs that diff has told.
+// approve lets through what is held, by the IDs that diff printed.
 func (s *scene) approve() {
 	s.T.Helper()
 	s.each("approve", func(e *env.Env, tr *trial) {
@@ -674,7 +674,7 @@ func (s *scene) compare() {
 	})
 }
 
-// changes returns what diff says that becomes of each object.
+// changes returns the change of each object that diff shows.
 func (d document) changes(namespace string) []string {
 	var all []string
 	for _, change := range d.Changes {
@@ -693,7 +693,7 @@ func (d document) changes(namespace string) []string {
 	return slices.Compact(all)
 }
 
-// changesOf returns what has become of each object.
+// changesOf returns the change of each object.
 func changesOf(before, after map[string]object) []string {
 	var all []string
 	for key, o := range before {
@@ -743,7 +743,7 @@ func (s *scene) checkGuard(e *env.Env, tr *trial) {
 	}
 }
 
-// report logs all that has come of the trials.
+// report logs the results of the trials.
 func (s *scene) report() {
 	var lines []string
 	for _, r := range slices.Concat(accidents, honest) {

@@ -99,7 +99,7 @@ func (s *scene) host() *cluster.Libretto {
 	return host
 }
 
-// interrupt brings an edit into each state, interrupts the first host, which leads, and compares what comes of them in the other one.
+// interrupt brings an edit into each state, interrupts the first host, which leads, and compares the results in the other one.
 func (s *scene) interrupt(way string, hosts []*cluster.Libretto) {
 	s.T.Helper()
 	s.mu.Lock()

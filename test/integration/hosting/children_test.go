@@ -132,7 +132,7 @@ func TestAdoptAndRelease(t *testing.T) {
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: stray, labels: {thing: a}}}`)
 	e.WaitForDeletion(env.ConfigMaps, "stray", "")
 
-	// A child that no longer matches is let go, and another is made: here its name is taken, which is told.
+	// A child that no longer matches is let go, and another is made: here its name is taken, which is reported.
 	e.Patch(env.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "nobody"}}}`)
 	e.WaitFor(env.ConfigMaps, "a-0", env.OwnedBy(nil))
 	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-0", "do not match the parent's selector")
@@ -147,7 +147,7 @@ export const sync = ({parent: {metadata, spec: {selector: {matchLabels}}}}) => (
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name + "-" + matchLabels.thing + "-" + i, labels: matchLabels}}
 ))});`
 
-// An edit of the selector leaves the children of before behind: they are not deleted, which is told once.
+// An edit of the selector leaves the children of before behind: they are not deleted, which is reported once.
 func TestSelectorThatLeavesChildren(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", labelled, childRule("InPlace"))
@@ -158,12 +158,12 @@ func TestSelectorThatLeavesChildren(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "a-a-0", env.OwnedBy(nil))
 	e.WaitForEvent("a", "ReleasedChildren", "Released 2 ConfigMaps: a-a-0, a-a-1: ", "selector thing=b: correct the selector or the labels")
 
-	// One that is handed over later is told with them.
+	// One that is handed over later is reported with them.
 	e.Patch(env.ConfigMaps, "a-b-0", `{"metadata": {"labels": {"thing": "other"}}}`)
 	e.WaitFor(env.ConfigMaps, "a-b-0", env.OwnedBy(nil))
 	e.WaitForQuiet()
 	if messages := eventsOf(e, "a", "ReleasedChildren"); len(messages) != 1 || messages[0].Object["count"] != int64(1) {
-		t.Errorf("told %v, want one event", messages)
+		t.Errorf("events %v, want one", messages)
 	}
 	// The way out that the event names works.
 	e.Patch(env.ConfigMaps, "a-a-0", `{"metadata": {"labels": {"thing": "b"}}}`)

@@ -122,7 +122,7 @@ func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
 	e.NoRequests(e.Requests(mark), "passes that change nothing made requests")
 }
 
-// Whoever asks for it is told which fields of children were changed, from what to what.
+// With -v=4 the log says which fields of children were changed, from what to what.
 func TestChangedFieldsAreLogged(t *testing.T) {
 	e := newEnv(t, "-v=4")
 	define(e, "", copies, childRule("InPlace"))

@@ -40,7 +40,7 @@ export const sync = ({parent: {metadata: {name, labels}}}) => ({
 const inPlaceKinds = "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, " +
 	"{apiVersion: apps/v1, resource: deployments, updateStrategy: {method: InPlace}}]"
 
-// Fields of children that the API server drops are told once, with what was meant, and cost no request.
+// Fields of children that the API server drops are reported once, with what was meant, and cost no request.
 func TestDroppedFieldsOfChildren(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", misspelt, inPlaceKinds)
@@ -52,14 +52,14 @@ func TestDroppedFieldsOfChildren(t *testing.T) {
 	}
 	e.Eventually(func() error {
 		if messages := messagesOf(e, "FieldsNotStored"); len(messages) < 2 {
-			return fmt.Errorf("told %q, want one event for each kind", messages)
+			return fmt.Errorf("events %q, want one for each kind", messages)
 		}
 		return nil
 	})
 	e.WaitForQuiet()
 	messages := messagesOf(e, "FieldsNotStored")
 	if len(messages) != 2 {
-		t.Errorf("told %q, want one event for each kind", messages)
+		t.Errorf("events %q, want one for each kind", messages)
 	}
 	all := strings.Join(messages, "\n")
 	for _, part := range []string{
@@ -81,13 +81,13 @@ func TestDroppedFieldsOfChildren(t *testing.T) {
 	define(e, "", strings.ReplaceAll(misspelt, "dta:", "binaryDta:"), inPlaceKinds)
 	e.Eventually(func() error { // On any of the three: the first that is written.
 		if all := strings.Join(messagesOf(e, "FieldsNotStored"), "\n"); !strings.Contains(all, "drops binaryDta of ConfigMap ") {
-			return fmt.Errorf("told %s", all)
+			return fmt.Errorf("reported %s", all)
 		}
 		return nil
 	})
 }
 
-// Children that OnDelete leaves alone are told once for each state of the parent, and no more of those are when one is deleted.
+// Children that OnDelete leaves alone are reported once for each state of the parent, and no more of those are when one is deleted.
 func TestOutdatedChildren(t *testing.T) {
 	e := newEnv(t)
 	name := define(e, "", copies, childRule("OnDelete"))
@@ -112,19 +112,19 @@ func TestOutdatedChildren(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
 	e.WaitForQuiet()
 	outdated(4)
-	e.NoRequests(e.Requests(mark).Writes().Of("", "events"), "what was told is told again when a child is replaced")
+	e.NoRequests(e.Requests(mark).Writes().Of("", "events"), "what was reported is reported again when a child is replaced")
 	// Another state of the parent.
 	e.Patch(e.Things(), "a", `{"spec": {"text": "three"}}`)
 	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", " and 2 more")
 	e.Eventually(func() error {
 		if messages := eventsOf(e, "a", "OutdatedChildren"); len(messages) != 1 || messages[0].Object["count"] != int64(2) {
-			return fmt.Errorf("told %v, want one event that was seen twice", messages)
+			return fmt.Errorf("events %v, want one that was seen twice", messages)
 		}
 		return nil
 	})
 }
 
-// A sync hook that says that it is done is told that nothing comes of it.
+// A sync hook that returns finalized gets an event that it has no effect.
 func TestFinalizedFromASyncHook(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: 1}, finalized: true})`, "")
@@ -134,7 +134,7 @@ func TestFinalizedFromASyncHook(t *testing.T) {
 	}
 	e.Eventually(func() error {
 		if len(messagesOf(e, "FinalizedIgnored")) == 0 {
-			return errors.New("it is not told")
+			return errors.New("it is not reported")
 		}
 		return nil
 	})
@@ -142,11 +142,11 @@ func TestFinalizedFromASyncHook(t *testing.T) {
 	messages := messagesOf(e, "FinalizedIgnored")
 	want := "the sync hook returns finalized: true, which has no effect there: the definition has no finalize hook"
 	if len(messages) != 1 || !strings.Contains(messages[0], want) {
-		t.Errorf("told %q, want once %q", messages, want)
+		t.Errorf("events %q, want once %q", messages, want)
 	}
 }
 
-// A related resource that may not be listed is told on the parent and on the definition, with the rule that is missing. The parent is
+// A related resource that may not be listed is reported on the parent and on the definition, with the rule that is missing. The parent is
 // synced once it is granted.
 func TestRelatedResourceForbidden(t *testing.T) {
 	e := env.New(t)
@@ -194,7 +194,7 @@ export const sync = ({parent: {metadata: {name, labels}}}) => ({
   children: [{...children[labels.text], metadata: {name, labels: {thing: name}}}],
 });`
 
-// Values that the API server refuses are told with their place and what to write, however they are applied.
+// Values that the API server refuses are reported with their place and what to write, however they are applied.
 func TestRefusedValues(t *testing.T) {
 	for _, strategy := range []string{"DynamicApply", "ServerSideApply"} {
 		t.Run(strategy, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 }
 
-// Server-side apply refuses a field that the API server does not know, which is told with its path and the way out.
+// Server-side apply refuses a field that the API server does not know, which is reported with its path and the way out.
 func TestUnknownFieldServerSide(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", strings.ReplaceAll(misspelt, "status: {count: 1, nope: {a: 1}},", ""), inPlaceKinds+"\napplyStrategy: ServerSideApply")

@@ -11,7 +11,7 @@ import (
 // counting makes a text that is as long as a parent wants, which ends the worker at once if that is too much.
 const counting = `export const sync = ({parent}) => ({children: [], status: {count: "0123456789".repeat(parent.spec.replicas * 100).length / 1000}});`
 
-// An object that costs workers is not called for a while, which it is told itself. After an edit of the
+// An object that costs workers is not called for a while, which an event on the object itself reports. After an edit of the
 // script it is called at once.
 func TestObjectThatEndsItsWorkers(t *testing.T) {
 	e := newEnv(t)

@@ -128,7 +128,7 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 			rewrites++
 		}
 		if e.Metric("libretto_definition_hot_loops_total", nil) != 1 {
-			return fmt.Errorf("%d times undone, and no hot loop told", rewrites)
+			return fmt.Errorf("%d times undone, and no hot loop reported", rewrites)
 		}
 		return nil
 	})

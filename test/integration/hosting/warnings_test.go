@@ -9,7 +9,7 @@ import (
 
 const idleHook = `export const sync = () => ({children: []})`
 
-// What a definition leaves behind of a kind that it no longer has is told, until the next spec.
+// What a definition leaves behind of a kind that it no longer has is reported, until the next spec.
 func TestChildResourceTakenOut(t *testing.T) {
 	e := newEnv(t)
 	name := define(e, "", copies, childRule("InPlace"))
@@ -71,13 +71,13 @@ export const sync = ({object}) => ({attachments: [
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "of-" + object.metadata.name}, data: {text: "one"}},
 ]});`
 
-// A rolling update of what has a status, and does not look at it, is told and goes on.
+// A rolling update of what has a status, and does not look at it, is reported and goes on.
 func TestRollingWithoutStatusChecks(t *testing.T) {
 	e := newEnv(t)
 	name := define(e, "", idleHook, "childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: RollingRecreate}}, {apiVersion: v1, resource: configmaps, updateStrategy: {method: RollingInPlace}}]")
 	messages := e.WaitForCondition(name, "Ready", "True", "NoStatusChecks", "rolling update of pods", "statusChecks")
 	e.WaitForEvent(name, "NoStatusChecks", "rolling update of pods")
 	if err := env.CheckCondition(messages, "True", "configmaps"); err == nil {
-		t.Errorf("what has no status is told too: %s", messages.Message)
+		t.Errorf("what has no status is reported too: %s", messages.Message)
 	}
 }

@@ -203,7 +203,7 @@ func TestDecoratorsOnOneObject(t *testing.T) {
 	}
 	e.WaitForQuiet()
 
-	// One that wants the other's attachment is refused it, and told why.
+	// One that wants the other's attachment is refused it, and an event says why.
 	e.DefineReady(env.Decorator, "-two", target, attachments, env.Hooks(attachingNamed("-one", "two"), "sync"))
 	e.WaitForDeletion(env.ConfigMaps, "a-two", "")
 	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-one", "another definition made it")

@@ -49,7 +49,7 @@ func TestEventsAreAboutChanges(t *testing.T) {
 	for _, parent := range parents {
 		e.ApplyThing(parent, "set: events", "way: throws")
 	}
-	ways := []struct{ way, told string }{
+	ways := []struct{ way, message string }{
 		{"throws", "no zone is given"},
 		{"undefined", "of undefined"},
 		{"invalid", "HookResponseInvalid: sync hook: children: "},
@@ -77,7 +77,7 @@ func TestEventsAreAboutChanges(t *testing.T) {
 	}
 	e.WaitForEvent("one", "Created", "Created 1 ConfigMap: one-child")
 	for _, w := range ways {
-		if event := e.WaitForEvent("one", "SyncError", w.told, "(CompositeController "+name+")"); event.Count != 1 {
+		if event := e.WaitForEvent("one", "SyncError", w.message, "(CompositeController "+name+")"); event.Count != 1 {
 			t.Errorf("%s: there were %d events for one change", w.way, event.Count)
 		}
 	}

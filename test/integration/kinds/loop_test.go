@@ -36,7 +36,7 @@ func TestTwoDefinitionsDeleteEachOthersChildren(t *testing.T) {
 	e.ApplyThing("p", "set: both", "selector: {matchLabels: {thing: p}}")
 	e.WaitForEvent("p", "HotLoop", "ConfigMap "+e.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+left)
 	e.WaitForEvent("p", "HotLoop", "ConfigMap "+e.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+right)
-	// It is told before it is a loop, of both names: on the parent, and on the definitions as long as both run.
+	// It is reported before it is a loop, of both names: on the parent, and on the definitions as long as both run.
 	e.WaitForEvent("p", "SharedChildren", "CompositeController "+left+" and CompositeController "+right+" both claim ConfigMap "+e.Namespace+"/")
 	e.WaitForEvent("p", "SharedChildren", "CompositeController "+right+" and CompositeController "+left+" both claim ConfigMap "+e.Namespace+"/")
 	for _, name := range []string{left, right} {

@@ -168,7 +168,7 @@ func TestMapOf500Inputs(t *testing.T) {
 	bucket(e, "b")
 	all := fmt.Sprintf("map[total:%d]]", inputs)
 	e.WaitFor(e.Things(), "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
-	e.WaitForColumns(env.Map, name, "True", "Loaded", "1") // The number of parents is told a second later, by a write of its own.
+	e.WaitForColumns(env.Map, name, "True", "Loaded", "1") // The number of parents is reported a second later, by a write of its own.
 	e.WaitForQuiet()
 	calls := e.HookCalls(env.Map, name, "map")
 	if calls != inputs {

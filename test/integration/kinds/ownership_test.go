@@ -56,7 +56,7 @@ func race(e *env.Env, prefix, kind1, set1, kind2, set2 string) {
 
 func succeeded(r cluster.Request) bool { return r.Code < 300 }
 
-// mustOneWin waits until one of two parents has an orphan as it was, and the other has been told.
+// mustOneWin waits until one of two parents has an orphan as it was, and the other has an event.
 func mustOneWin(e *env.Env, orphan, first, second string) string {
 	e.T.Helper()
 	before := e.Get(env.ConfigMaps, orphan)
@@ -104,7 +104,7 @@ func TestOwnerChangedByHand(t *testing.T) {
 		t.Error("the child was replaced")
 	}
 
-	// Somebody else becomes the owner: the old one is told, and goes on when the child is gone.
+	// Somebody else becomes the owner: the old one gets an event, and goes on when the child is gone.
 	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
 	secret := e.Get(env.Secrets, "some")
 	e.Patch(env.ConfigMaps, "a-child", fmt.Sprintf(

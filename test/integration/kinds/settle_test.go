@@ -21,7 +21,7 @@ import (
 const (
 	// untouched is how long a client may take to replace what it has created.
 	untouched = 250 * time.Millisecond
-	// started is how long a start may take to be told with one write.
+	// started is how long a start may take to be reported with one write.
 	started = time.Second
 )
 
@@ -54,17 +54,17 @@ func TestCreatedAndReplaced(t *testing.T) {
 				break
 			}
 			if took < started {
-				t.Errorf("a start was told by more than one write, first %s after the creation: %v", took, c)
+				t.Errorf("a start was reported by more than one write, first %s after the creation: %v", took, c)
 			}
 		}
 		cancel()
 		if status == nil {
-			t.Error("the start was never told")
+			t.Error("the start was never reported")
 		}
 	}
 }
 
-// TestDefinitionThatCanNotStart is told in time.
+// TestDefinitionThatCanNotStart is reported in time.
 func TestDefinitionThatCanNotStart(t *testing.T) {
 	e := env.NewRunning(t)
 	name := e.Namespace
@@ -128,7 +128,7 @@ export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigM
 			if !served && len(again) > 0 {
 				t.Errorf("a status that is not served is written:\n%s", again)
 			}
-			// That the schema is another may be told after the first one.
+			// That the schema is another may be reported after the first one.
 			if len(again.Filter(written)) > 1 {
 				t.Errorf("a status that is not stored is sent again and again:\n%s", again)
 			}

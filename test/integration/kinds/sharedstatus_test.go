@@ -117,7 +117,7 @@ func TestStatusWrites(t *testing.T) {
 	}
 }
 
-// TestTwoStatuses has two composites return different statuses for one parent: each is told who else writes it.
+// TestTwoStatuses has two composites return different statuses for one parent: an event on each reports who else writes it.
 func TestTwoStatuses(t *testing.T) {
 	e := env.NewRunning(t)
 	saying := func(text string) string {
@@ -152,7 +152,7 @@ func TestStatusOfAnotherWriter(t *testing.T) {
 			e.Patch(e.Things(), "p", `{"status": {"said": "theirs"}}`, "status")
 		}
 		if e.Metric("libretto_definition_hot_loops_total", nil) != 1 {
-			return errors.New("no hot loop told")
+			return errors.New("no hot loop reported")
 		}
 		return nil
 	})

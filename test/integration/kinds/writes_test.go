@@ -16,7 +16,7 @@ import (
 )
 
 // TestFinalizeAndRefusedStatus checks that a status that the CustomResourceDefinition refuses does not hold a parent that is finalized, and
-// is told.
+// is reported.
 func TestFinalizeAndRefusedStatus(t *testing.T) {
 	e := env.NewRunning(t)
 	crd := e.Parse(env.CRD(e.Group, "Strict", "Namespaced"))

@@ -92,7 +92,7 @@ func TestDefinitionDeletedWhileNoHostRan(t *testing.T) {
 	}
 	e.mustHold(all) // Nobody runs who could change it.
 
-	// A host that is told to leave the other definition alone does so.
+	// A host whose selector leaves the other definition out leaves it alone.
 	e.Start("--kubeconfig", e.proxy.Kubeconfig, "--target-label-selector=mine=true")
 	e.mustHold(map[string]int{gone: 0, long: 0, kept: 5})
 	cluster.Eventually(t, patience, func() error {

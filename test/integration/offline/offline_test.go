@@ -82,7 +82,7 @@ func TestEveryExample(t *testing.T) {
 			t.Errorf("no case of examples/%s is run on a real API server: name one that has only edits, in examples", name)
 		}
 		if _, is := appliedExamples[name]; !is && name != "vitess" {
-			t.Errorf("examples/%s is not applied: add it to appliedExamples, with what comes of it", name)
+			t.Errorf("examples/%s is not applied: add it to appliedExamples, with its result", name)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// appliedExample is what a reader of a README applies, and what comes of it.
+// appliedExample is what a reader of a README applies, and the result.
 type appliedExample struct {
 	// folders are applied one after another, relative to the example. None means the example itself.
 	folders []string

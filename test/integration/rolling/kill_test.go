@@ -12,7 +12,7 @@ import (
 const killTime = 2 * time.Minute
 
 // TestKilledAfterEveryWrite rolls out with a libretto that lives for so many writes, of which it never learns what
-// became of the last, and then another one.
+// resulted from the last, and then another one.
 func TestKilledAfterEveryWrite(t *testing.T) {
 	gate := newGate(t, cluster.Get(t).Config)
 	e := newEnvWithoutLibretto(t)

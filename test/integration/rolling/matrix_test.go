@@ -134,7 +134,7 @@ func childDeleted(d *definition) {
 	c.expectQuiet()
 }
 
-// killed lets libretto die between two writes: the audit log can't tell what became of a request whose sender has died.
+// killed lets libretto die between two writes: the audit log does not show the result of a request whose sender has died.
 // In the middle of writes it dies in TestKilledAfterEveryWrite.
 func killedBetweenWrites(d *definition) {
 	c := d.newReadyParent("kill", 4)

@@ -13,7 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// scriptStep is an event, and the versions of the children that come of it. A version is that of the parent's template and the text that made
+// scriptStep is an event, and the versions of the children that result from it. A version is that of the parent's template and the text that made
 // the child: "v1" by the first text, "v1c" by the text c.
 type scriptStep struct{ event, versions string }
 

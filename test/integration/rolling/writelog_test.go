@@ -63,7 +63,7 @@ func (j *writeLog) expectUpdates(times ...int) {
 	}
 }
 
-// expectUnavailable checks that libretto has taken down no child while as many as allowed were down, or never told to be up.
+// expectUnavailable checks that libretto has taken down no child while as many as allowed were down, or never reported as up.
 // It returns the largest number that were down.
 func (j *writeLog) expectUnavailable(allowed int) int {
 	j.T.Helper()

@@ -119,7 +119,7 @@ func TestOthersDuringAnAnalysis(t *testing.T) {
 	}
 }
 
-// TestLostChildrenAreTold: without an analysis an edit may delete children of canaries, which is told in the pause.
+// TestLostChildrenAreTold: without an analysis an edit may delete children of canaries, which is reported in the pause.
 func TestLostChildrenAreTold(t *testing.T) {
 	t.Parallel()
 	s := families(t, "{steps: [{selector: {matchLabels: {tier: canary}}, pauseSeconds: 600}]}")
@@ -163,7 +163,7 @@ func TestAnalysisByPrometheus(t *testing.T) {
 	s.define(analyzed(p.check(), ", pauseSeconds: 600"))
 	s.editTo(3, "three")
 	s.waitForValues(map[string]int{"two": 12, "three": 6})
-	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut: ", "steps[0].analysis[0]: can't be told: "+p.URL, "NaN",
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut: ", "steps[0].analysis[0]: can't be evaluated: "+p.URL, "NaN",
 		"the edit counts as failed if it has not gone well by", "go on without it: libretto rollout promote")
 	if state := s.rollout(); state.PausedAt != nil {
 		t.Errorf("its pause has begun: %s", s.describe())
@@ -183,7 +183,7 @@ func TestPrometheusIsDown(t *testing.T) {
 	s := families(t, strings.TrimSuffix(analyzed(p.check(), ""), "}")+", progressDeadlineSeconds: 10}")
 	s.editTo(3, "two")
 	const refused = "connection refused"
-	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut: ", "can't be told: "+p.URL, refused, "rollout promote")
+	s.WaitForCondition(s.definition, "Progressing", "True", "RollingOut: ", "can't be evaluated: "+p.URL, refused, "rollout promote")
 	s.run("status "+s.definition, "Progressing, step 1 of 2", refused, "rollout promote")
 	s.Restart()
 	s.waitForValues(map[string]int{"one": 12, "two": 6})

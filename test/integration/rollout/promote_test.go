@@ -99,7 +99,7 @@ func TestStepThatMatchesNoParent(t *testing.T) {
 	r.check(t, "one", "two", "three", "four")
 }
 
-// TestAbortWhilePaused: who pauses a rollout may still take it back. The text that waits behind it is told.
+// TestAbortWhilePaused: who pauses a rollout may still take it back. The text that waits behind it is reported.
 func TestAbortWhilePaused(t *testing.T) {
 	t.Parallel()
 	const steps = "{steps: [{parents: 4, pauseSeconds: 600}], paused: %t}"

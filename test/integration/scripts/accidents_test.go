@@ -175,7 +175,7 @@ func (a accident) isTold(e *env.Env, definition string) {
 	e.WaitForEvent(definition, "Held", held)
 }
 
-// TestAccidents makes the accidents that people make. Each is held, told, and deletes nothing. It ends by the text or by an approval. It is
+// TestAccidents makes the accidents that people make. Each is held and reported, and deletes nothing. It ends by the text or by an approval. It is
 // not parallel, so that all requests are its own.
 func TestAccidents(t *testing.T) {
 	for name, a := range accidents {

@@ -67,7 +67,7 @@ func newEditor(e *env.Env, name string) *env.User {
 }
 
 // TestApprovalIsARight has a user who may edit definitions and ConfigMaps: they write all but approvals, and may take one away. With the right
-// to approve the edit is let through; who, when and why is told as far as it is known.
+// to approve the edit is let through; who, when and why is reported as far as it is known.
 func TestApprovalIsARight(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")
@@ -147,7 +147,7 @@ func approvalIn(e *env.Env, definition string) (approval map[string]any) {
 	return approval
 }
 
-// TestWrongApprovalsAreTold annotates with what approves nothing: each is told once, on the definition and on the ConfigMap that has it. Then a
+// TestWrongApprovalsAreTold annotates with what approves nothing: each is reported once, on the definition and on the ConfigMap that has it. Then a
 // ConfigMap approves, in upper case, as the definition allows it.
 func TestWrongApprovalsAreTold(t *testing.T) {
 	t.Parallel()
@@ -157,20 +157,20 @@ func TestWrongApprovalsAreTold(t *testing.T) {
 		e.T.Helper()
 		e.ClusterScope().Patch(env.CompositeControllers, definition, string(annotations(approves, on)))
 	}
-	told := func(object string, parts ...string) {
+	reports := func(object string, parts ...string) {
 		t.Helper()
 		e.WaitForCondition(definition, "Progressing", "False", append(parts, "Held")...)
 		e.WaitForEvent(object, "ApprovalInvalid", parts...)
 	}
 	annotate(`"` + id[:15] + `"`)
-	told(definition, "annotation "+approves+" of CompositeController "+definition+` is "`+id[:15]+`", which is no ID of a revision`)
+	reports(definition, "annotation "+approves+" of CompositeController "+definition+` is "`+id[:15]+`", which is no ID of a revision`)
 	annotate(`"0123456789abcdef"`)
-	told(definition, " names revision 0123456789abcdef, and the one that waits for its approval is "+id[:16])
+	reports(definition, " names revision 0123456789abcdef, and the one that waits for its approval is "+id[:16])
 	annotate("null")
 	e.Patch(env.ConfigMaps, "hooks", string(annotations(approves, `"yes"`)))
-	told("hooks", "of ConfigMap "+e.Namespace+`/hooks is "yes", which is no ID`)
+	reports("hooks", "of ConfigMap "+e.Namespace+`/hooks is "yes", which is no ID`)
 	e.Patch(env.ConfigMaps, "hooks", string(annotations(approves, `"  `+strings.ToUpper(id)+`\n"`, because, `"in the same commit"`)))
-	told("hooks", "of ConfigMap "+e.Namespace+"/hooks does not count: annotate the definition, or let its spec.scriptRollout.approvals be ConfigMap")
+	reports("hooks", "of ConfigMap "+e.Namespace+"/hooks does not count: annotate the definition, or let its spec.scriptRollout.approvals be ConfigMap")
 	isWhole(e, before, "wrong approvals")
 	e.Restart()
 	e.WaitForCondition(definition, "Progressing", "False", "Held", "does not count")
@@ -184,10 +184,10 @@ func TestWrongApprovalsAreTold(t *testing.T) {
 		t.Errorf("the status says %v", approval)
 	}
 	if ready := e.WaitForCondition(definition, "Ready", "True"); ready.Reason != "Running" {
-		t.Errorf("an approval that was used is told: %s: %s", ready.Reason, ready.Message)
+		t.Errorf("an approval that was used is reported: %s: %s", ready.Reason, ready.Message)
 	}
 	for object, wants := range map[string]int{definition: 4, "hooks": 2} {
-		if got := countEvents(e, object, "ApprovalInvalid", definition); got < wants || got > wants+1 { // The last one is told again after the restart.
+		if got := countEvents(e, object, "ApprovalInvalid", definition); got < wants || got > wants+1 { // The last one is reported again after the restart.
 			t.Errorf("%d events ApprovalInvalid on %s, want %d", got, object, wants)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// Good, good, bad, good: told on the definition, on the ConfigMap and in the figures.
+// Good, good, bad, good: reported on the definition, on the ConfigMap and in the figures.
 func TestEditsOfAHost(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t)
@@ -187,7 +187,7 @@ export const sync = ({parent}) => ({status: {...parent.status, %s: text}, childr
 	both("three")
 }
 
-// TestPictureBesideScripts edits a script beside a file of binaryData that is no text: it is left out, and told.
+// TestPictureBesideScripts edits a script beside a file of binaryData that is no text: it is left out, and reported.
 func TestPictureBesideScripts(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t)

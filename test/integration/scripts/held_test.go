@@ -96,7 +96,7 @@ func isWhole(e *env.Env, before []string, when string) {
 }
 
 // TestHeld makes the accidents that people make: no children by mistake, one field more where children are recreated, and a TypeError on the
-// first call. Each is held and told, and nothing is deleted.
+// first call. Each is held and reported, and nothing is deleted.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestEditedWhileDownAndLost edits scripts while no host runs, and deletes what is archived: there is nothing to compare the edit with. One that
-// deletes children is held all the same, and one that does not takes over, which is told.
+// deletes children is held all the same, and one that does not takes over, which is reported.
 func TestEditedWhileDownAndLost(t *testing.T) {
 	t.Parallel()
 	e, definition := newWithChildren(t, "InPlace")

@@ -77,7 +77,7 @@ func computing(text string) string {
 
 // TestStarvedHost starts a host again whose workers get hardly any processor time, and edits scripts then, which have tests and are rolled out by
 // steps. All takes longer than hooks and loads may take, and nothing is blamed for it: unchanged scripts load, nothing is held, taken back or
-// told as a failure, and once there is time all is done soon.
+// reported as a failure, and once there is time all is done soon.
 func TestStarvedHost(t *testing.T) { // Not in parallel: the workers of all hosts are starved.
 	e := newRunning(t)
 	const definitions = 5

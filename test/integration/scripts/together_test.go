@@ -114,7 +114,7 @@ func warnings(e *env.Env, definition string) []string {
 }
 
 // TestTogether applies a definition and its ConfigMap, one after another in either order, with a moment in between. No Thing is synced by
-// halves of two editions, and nothing is told of the moment. Only a text that comes first, and does no harm under the spec that serves, is
+// halves of two editions, and nothing is reported of the moment. Only a text that comes first, and does no harm under the spec that serves, is
 // put to work at once.
 func TestTogether(t *testing.T) {
 	t.Parallel()
@@ -157,8 +157,8 @@ func TestTogether(t *testing.T) {
 						t.Errorf("Things were synced by halves of two editions: %q", wrong)
 					}
 					e.WaitForCondition(e.Namespace, "Ready", "True")
-					if told := warnings(e, e.Namespace); len(told) > before {
-						t.Errorf("the moment in between is told: %q", told[before:])
+					if found := warnings(e, e.Namespace); len(found) > before {
+						t.Errorf("the moment in between is reported: %q", found[before:])
 					}
 				}
 				if timely == 0 {
@@ -189,8 +189,8 @@ func TestTogetherByKubectl(t *testing.T) {
 			t.Errorf("a Thing was synced by halves of two editions: %q", wrong)
 		}
 		e.WaitForCondition(e.Namespace, "Ready", "True")
-		if told := warnings(e, e.Namespace); took < settleTime && len(told) > before {
-			t.Errorf("the moment in between is told: %q", told[before:])
+		if found := warnings(e, e.Namespace); took < settleTime && len(found) > before {
+			t.Errorf("the moment in between is reported: %q", found[before:])
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestBusyCustomize(t *testing.T) {
 	mustNotTellOf(e, customize.URL)
 }
 
-// TestSelectors shows what is told of parents without a selector, and of children that theirs does not match.
+// TestSelectors shows what is reported of parents without a selector, and of children that theirs does not match.
 func TestSelectors(t *testing.T) {
 	e := env.NewRunning(t)
 	server := serve(t, nil)

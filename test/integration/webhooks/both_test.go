@@ -71,7 +71,7 @@ func TestShadow(t *testing.T) {
 	define(e, "shadow", hook("new", "shadow: Webhook, fallback: Webhook"), "")
 	waitForValue(e, "a", "new")
 	e.WaitForMetric(2, "libretto_definition_hook_shadow_total", outcome(name, "different"))
-	// Whatever becomes of the shadow, parents are none the wiser.
+	// Whatever the shadow answers, parents are not affected.
 	server.says(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	for n := range 40 {
 		applyThing(e, "shadow", fmt.Sprint("held-", n))

@@ -172,7 +172,7 @@ func TestUnknownServiceIsTold(t *testing.T) {
 	e.WaitForEvent("gone", "SyncError", "HookFailed: sync hook: http://no-hooks.nowhere:8080/sync: ", "no-hooks.nowhere")
 }
 
-// TestTroubles shows what is told of servers that do not answer as they should; nothing is changed meanwhile.
+// TestTroubles shows what is reported of servers that do not answer as they should; nothing is changed meanwhile.
 func TestTroubles(t *testing.T) {
 	e := env.NewRunning(t)
 	stranger := serve(t, nil)

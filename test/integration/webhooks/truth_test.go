@@ -29,7 +29,7 @@ type row struct {
 	composite, decorator outcome
 }
 
-// outcome is what became of a parent.
+// outcome is the result for a parent.
 type outcome struct {
 	// Asked are the hooks that were called.
 	Asked string

@@ -148,7 +148,7 @@ func TestRequests(t *testing.T) {
 			}
 			w.mustBeSent(name, "sync", c.kind, definition, want, func() *unstructured.Unstructured { return there.Get(parents, parent) })
 			w.mustBeAskedFor(name, parent)
-			// A deletion is told in the same words.
+			// A deletion is reported in the same words.
 			there.Delete(parents, there.Namespace, parent)
 			there.WaitForDeletion(parents, parent, "")
 			want["finalizing"] = true

@@ -43,7 +43,7 @@ type Bundle struct {
 	Files, Left []string
 	// Size is how many bytes the files have, and Packed the archives.
 	Size, Packed int
-	// LargeForApply reports whether kubectl apply must be told to be --server-side.
+	// LargeForApply reports whether kubectl apply needs --server-side.
 	LargeForApply bool
 }
 

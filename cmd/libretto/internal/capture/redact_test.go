@@ -80,6 +80,6 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 	r.source(object("v1", "ConfigMap", map[string]any{"data": map[string]any{"sync.js": "let correcthorse = 1"}}))
 	if problems := r.problems(); len(problems) != 1 || !strings.HasPrefix(problems[0], "ConfigMap default/one repeats a word") {
-		t.Errorf("a word that is left is not told: %v", problems)
+		t.Errorf("a word that is left is not reported: %v", problems)
 	}
 }

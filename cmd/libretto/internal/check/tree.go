@@ -76,8 +76,8 @@ func (t *tree) reach(file string, reached map[string]bool) {
 	}
 }
 
-// index fills byName and always. A file goes by its name; one that an import of its folder may lead to, by its name or by a package.json,
-// which is read then, goes by the name of the folder too, and by that of "." and "..".
+// index fills byName and always. A file is entered under its name; one that an import of its folder may lead to, by its name or by a
+// package.json, which is read then, under the name of the folder too, and under "." and "..".
 func (t *tree) index() {
 	t.byName = map[string][]string{}
 	for file := range t.files {
@@ -101,7 +101,7 @@ func stem(file string) string {
 	return name
 }
 
-// nameOf returns what a file goes by in imports. Those of sync.js do not reach sync.test.js.
+// nameOf returns the name of a file in imports. Those of sync.js do not reach sync.test.js.
 func (t *tree) nameOf(file string) string {
 	if strings.Contains(path.Base(file), ".test.") {
 		return path.Base(t.engines.TrimExtension(file))

@@ -40,7 +40,7 @@ func Cannot(err error) error {
 	return ExitWith(ExitCannot, err)
 }
 
-// exitCode prints an error of a command and returns the exit code for it. To be told to stop is no error.
+// exitCode prints an error of a command and returns the exit code for it. A signal to stop is no error.
 func exitCode(w Process, err error) int {
 	code := 1
 	var exit *ExitError

@@ -68,7 +68,7 @@ of these.`,
 	cli.Finish(c, cli.Conduct{
 		Success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
 		Problems: "something would be deleted or recreated, or a parent fails",
-		Cannot:   "a file or a flag is wrong or the cluster can't be read; or a definition can't be run, such as for a script that does not load: the others are told nevertheless",
+		Cannot:   "a file or a flag is wrong or the cluster can't be read; or a definition can't be run, such as for a script that does not load: the others are compared nevertheless",
 		Stdin:    "manifests, with -f -", Stdout: "the differences, as -o says", Stderr: "how far it is; warnings; errors", Colour: "-o text",
 	})
 	return c
@@ -146,7 +146,7 @@ func runDiff(ctx context.Context, w cli.Process, o *diffOptions, args []string) 
 	return o.verdict(reports)
 }
 
-// verdict returns an *cli.ExitError unless all is well. What could not be told outweighs what was.
+// verdict returns an *cli.ExitError unless all is well. A definition that could not be compared outweighs the results of others.
 func (o *diffOptions) verdict(reports []*Report) error {
 	var failed []string
 	for _, r := range reports {
@@ -165,7 +165,7 @@ func (o *diffOptions) verdict(reports []*Report) error {
 	return nil
 }
 
-// reports compares for each definition. An error means that nothing can be told of any.
+// reports compares for each definition. An error means that none can be compared.
 func (o *diffOptions) reports(ctx context.Context, w cli.Process, config *livecluster.Config, query livecluster.Query) ([]*Report, error) {
 	subjects, err := config.Subjects(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func (o *diffOptions) reports(ctx context.Context, w cli.Process, config *livecl
 	return all, nil
 }
 
-// progressInterval is how often it is told how far the command is.
+// progressInterval is how often the progress of the command is printed.
 const progressInterval = 2 * time.Second
 
 func (o *diffOptions) write(w cli.Process, reports []*Report) error {

@@ -21,7 +21,7 @@ type Report struct {
 	Err error
 	// Edit is what a host would make of the edit.
 	Edit rollout.Verdict
-	// Parents is how many there are, and Classes by what is worst of what becomes of each.
+	// Parents is how many there are, and Classes counts them by the worst that the edit does to each.
 	Parents int
 	Classes map[Class]int
 
@@ -62,7 +62,7 @@ func editLines(e rollout.Verdict) (held, others []string) {
 	return held, others
 }
 
-// Class is what becomes of a parent, at the worst.
+// Class is the worst that an edit does to a parent.
 type Class string
 
 // The classes, the worst last.
@@ -117,10 +117,10 @@ type shapesKey struct {
 	kind   string
 }
 
-// maxShapes is how many shapes of one action on one kind are told apart. The rest is one group.
+// maxShapes is how many shapes of one action on one kind are shown each. The rest is one group.
 const maxShapes = 20
 
-// maxFailures is how many errors, and how many reasons to wait, are told apart. The rest is one group.
+// maxFailures is how many errors, and how many reasons to wait, are shown each. The rest is one group.
 const maxFailures = 20
 
 // group is changes of one shape.
@@ -161,7 +161,7 @@ func (r *Report) addTo(all *[]*failure, group, text string, parent apply.Key) {
 	f.parents = append(f.parents, parent.String())
 }
 
-// Add adds what becomes of a parent.
+// Add adds the result for a parent.
 func (r *Report) Add(o *preview.Result) {
 	r.Parents++
 	worst := Unchanged
@@ -263,7 +263,7 @@ func (r *Report) Destroys() bool {
 // Fails reports whether a parent fails.
 func (r *Report) Fails() bool { return len(r.failed) > 0 }
 
-// Summary returns one line that counts: parents by what becomes of them at the worst, and the objects that are lost.
+// Summary returns one line that counts: parents by the worst that the edit does to them, and the objects that are lost.
 func (r *Report) Summary() string {
 	if r.Err != nil && r.Parents == 0 {
 		return "not compared"

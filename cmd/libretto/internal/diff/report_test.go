@@ -29,7 +29,7 @@ func change(action preview.Action, kind string, i int, fields ...fielddiff.Diff)
 	return preview.Change{Action: action, Key: key(kind, fmt.Sprintf("c-%d", i)), Fields: fields}
 }
 
-// TestText writes what comes of five parents: the losses first, equal changes as one.
+// TestText writes the results of five parents: the losses first, equal changes as one.
 func TestText(t *testing.T) {
 	r := New("CompositeController boxes")
 	image := func(to string) fielddiff.Diff { return fielddiff.Diff{Path: "image", From: `"a"`, To: to} }
@@ -89,7 +89,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestShapes adds changes of more shapes than are told apart: the rest is one group, so that a report stays small.
+// TestShapes adds changes of more shapes than are shown each: the rest is one group, so that a report stays small.
 func TestShapes(t *testing.T) {
 	r := New("CompositeController boxes")
 	for i := range 1000 {

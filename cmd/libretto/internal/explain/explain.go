@@ -26,7 +26,7 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// Story is what is told of a parent.
+// Story is the output of the command for one parent.
 type Story struct {
 	Parent      string       `json:"parent"`
 	Definitions []Definition `json:"definitions"`
@@ -63,7 +63,7 @@ type Condition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Change is what becomes of an object, and why.
+// Change is a change of an object, and why it is made.
 type Change struct {
 	Action preview.Action `json:"action"`
 	Object string         `json:"object"`
@@ -179,7 +179,7 @@ func falseConditions(definition *unstructured.Unstructured) []Condition {
 // refused is how the reason of a write begins that the API server would refuse.
 const refused = "would be refused: "
 
-// teller tells what came of one pass.
+// teller describes the result of one pass.
 type teller struct {
 	ctx     context.Context
 	subject *livecluster.Subject

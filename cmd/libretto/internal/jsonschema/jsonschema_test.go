@@ -210,7 +210,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestCustom checks what becomes of the parts of a schema that are Kubernetes' own.
+// TestCustom checks how the parts of a schema are converted that are Kubernetes' own.
 func TestCustom(t *testing.T) {
 	var parsed map[string]any
 	err := yaml.Unmarshal([]byte(`

@@ -203,7 +203,7 @@ func (l *load) addParent(o *unstructured.Unstructured) error {
 		return err
 	}
 	m := &member{uid: o.GetUID(), namespace: o.GetNamespace(), text: text}
-	// What is wrong with a parent is told by the pass.
+	// The pass reports what is wrong with a parent.
 	if claim, err := l.Plan.Config.Variant.Claim(o); err == nil {
 		m.orphans = claim.Selector
 	}

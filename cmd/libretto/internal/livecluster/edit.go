@@ -227,7 +227,7 @@ type sample struct {
 	release  released
 }
 
-// sampled is a parent, and what would become of it.
+// sampled is a parent, with the result of the edit.
 type sampled struct {
 	hash     uint64
 	object   *unstructured.Unstructured // kind and metadata
@@ -280,7 +280,7 @@ func (a *sample) membersOf(b Batch) []sampled {
 	return all
 }
 
-// add adds what would become of the parents of a batch.
+// add adds the results for the parents of a batch.
 func (a *sample) add(ctx context.Context, b Batch, members []sampled, results []*preview.Result) error {
 	if a == nil {
 		return nil
@@ -397,7 +397,7 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 	}
 	v.Held, v.Basis, v.Unknown = a.findings.Why(a.rule), a.findings.Summary(), a.findings.Unknown
 	if a.partial {
-		v.Basis += "; a host goes by others, too, which were not asked for"
+		v.Basis += "; a host considers others, too, which were not requested"
 	}
 	v.LetsGo = a.release.String()
 	if v.Held != "" {

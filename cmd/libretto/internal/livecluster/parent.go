@@ -115,7 +115,7 @@ func ruleOf(plan *plan.Plan, object *unstructured.Unstructured) int {
 	return -1
 }
 
-// Reading is what a pass over one parent reads, and what comes of it.
+// Reading is what a pass over one parent reads, and its result.
 type Reading struct {
 	Parent *unstructured.Unstructured
 	// Objects are the parent and all others, as they are stored.

@@ -23,7 +23,7 @@ import (
 type Reader struct {
 	// Client is one for all groups, without a timeout.
 	Client rest.Interface
-	// Warn is told what is missing, and what that means.
+	// Warn is called with what is missing, and what that means.
 	Warn func(string)
 
 	// managed keeps the managedFields of objects, for server-side apply.

@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
-// Secrets returns what is to be hidden in all that is told of objects, as stage.SecretTexts does.
+// Secrets returns what is to be hidden in all output about objects, as stage.SecretTexts does.
 func (s *Subject) Secrets(ctx context.Context, objects []*unstructured.Unstructured) []string {
 	return stage.SecretTexts(objects, func(kind schema.GroupVersionKind) *openapi.Kind { return s.Schemas.For(ctx, kind) })
 }

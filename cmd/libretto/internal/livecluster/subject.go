@@ -239,7 +239,7 @@ func (c *Config) base(ctx context.Context, d *unstructured.Unstructured, resourc
 	return base, nil
 }
 
-// usesServerSide reports whether the definition applies children by server-side apply, which goes by managedFields.
+// usesServerSide reports whether the definition applies children by server-side apply, which uses managedFields.
 func usesServerSide(plan *plan.Plan) bool {
 	for _, rule := range plan.Config.Children {
 		if rule.Strategy == apply.ServerSideApply {
@@ -301,7 +301,7 @@ func (s *Subject) scripts(ctx context.Context) *preview.Scripts {
 	return &preview.Scripts{Revision: string(s.Revision), Others: others}
 }
 
-// Preview calls each for what would become of each parent, and returns what a host would make of the edit.
+// Preview calls each with the result for each parent, and returns what a host would make of the edit.
 func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Result, int)) (rollout.Verdict, error) {
 	deselected := map[types.UID]bool{}
 	q.Plan, q.NotSelected = s.Plan, func(object *unstructured.Unstructured) {

@@ -36,7 +36,7 @@ type Client struct {
 	HostNamespace string
 	// Program is the name of the program in messages that name a command.
 	Program string
-	// Warn is told what could not be read.
+	// Warn is called with what could not be read.
 	Warn func(string)
 }
 

@@ -175,7 +175,7 @@ func TestFindRevision(t *testing.T) {
 	} {
 		got := ""
 		found, guessed, err := historyOf(t, "}\n"+sources+"}\nstatus: {"+example.status+"}").Previous()
-		if told := strings.Contains(example.status, "previousScriptRevisionHash") || strings.Contains(example.status, "updatedRevision"); guessed == told {
+		if stored := strings.Contains(example.status, "previousScriptRevisionHash") || strings.Contains(example.status, "updatedRevision"); guessed == stored {
 			t.Errorf("%s: it is guessed: %t", name, guessed)
 		}
 		if err != nil {

@@ -545,7 +545,7 @@ func TestApproveWithoutRights(t *testing.T) {
 		reviews int
 	}{
 		"neither": {
-			"whoever may not patch is told of both rights", `User "a" cannot patch resource "compositecontrollers" in API group "metacontroller.k8s.io"`, false,
+			"the error of who may not patch names both rights", `User "a" cannot patch resource "compositecontrollers" in API group "metacontroller.k8s.io"`, false,
 			"you may not patch " + rule + "patch]}\nwhere ValidatingAdmissionPolicy libretto-approve is applied, the verb approve too", 0,
 		},
 		"not approve": {

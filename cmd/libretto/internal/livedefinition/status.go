@@ -25,7 +25,7 @@ const (
 	PhaseFailing = "Failing"
 	// PhasePinned is the phase of a revision that does not begin because another one is pinned.
 	PhasePinned = "Pinned"
-	// PhaseUnknown is the phase if a revision serves all parents, and it can't be told whether the host has read what the sources hold.
+	// PhaseUnknown is the phase if a revision serves all parents, and it is unknown whether the host has read what the sources contain.
 	PhaseUnknown = "Unknown"
 )
 

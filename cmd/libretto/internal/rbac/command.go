@@ -71,7 +71,7 @@ out, and what they use besides is added.`,
 	f.StringSliceVar(&o.namespaces, "parents-in", nil,
 		"the namespaces that parents are in: what is needed there is a Role in each, in place of a ClusterRole")
 	f.BoolVar(&o.ofHost, "host", o.ofHost, "print what the host needs to run the definitions, in place of what these need; without -f, what it needs itself")
-	f.BoolVar(&o.fromTests, "from-tests", o.fromTests, "run the tests beside the definitions, and go by what they use")
+	f.BoolVar(&o.fromTests, "from-tests", o.fromTests, "run the tests beside the definitions, and reduce the rights to what they use")
 	f.BoolVar(&o.explore, "explore", o.explore, "with --from-tests: let things go wrong in the tests, as libretto test --explore does")
 	f.IntVar(&o.paths, "explore-paths", o.paths, "how many paths --explore makes for each case")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case of the tests may take; with --explore ten times as long")

@@ -54,7 +54,7 @@ func (s *seen) Selected(plan *plan.Plan, namespace string, selection parent.Sele
 	s.add(plan, rights.Selected(plan, namespace, selection)...)
 }
 
-// narrow runs the tests beside files, and goes by what they use.
+// narrow runs the tests beside files, and reduces the rights to what they use.
 func (p *printer) narrow(ctx context.Context, filenames []string) error {
 	s := &seen{needs: map[string]map[rights.Need]bool{}}
 	if err := p.runTests(simulation.WithObserver(ctx, s), filenames); err != nil {
@@ -119,7 +119,7 @@ func (p *printer) runTests(ctx context.Context, filenames []string) error {
 	}
 	if len(failed) > 0 {
 		slices.Sort(failed)
-		return cli.ExitWith(cli.ExitProblems, fmt.Errorf("what definitions use can't be told, as tests fail (%d; libretto test has the reasons): %s",
+		return cli.ExitWith(cli.ExitProblems, fmt.Errorf("what definitions use is unknown, as tests fail (%d; libretto test has the reasons): %s",
 			len(failed), strings.Join(failed, "; ")))
 	}
 	return nil

@@ -42,7 +42,7 @@ type Options struct {
 	stage.Host
 	// WithoutSecrets hides the values of Secrets, and what schemas call passwords, from the definition too.
 	WithoutSecrets bool
-	// Warn is told what may make a rendering differ from what a host does.
+	// Warn is called with what may make a rendering differ from what a host does.
 	Warn func(string)
 }
 

@@ -109,7 +109,7 @@ func (r *Rendering) Err() error {
 	return last.Err
 }
 
-// finish reads what has become of the children.
+// finish reads the children as they are at the end.
 func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 	rules := r.stage.Plan.Config.Children
 	byRule := make([][]*unstructured.Unstructured, len(rules))

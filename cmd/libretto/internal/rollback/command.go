@@ -44,7 +44,7 @@ again, as that of kubectl rollout undo does.
 First it shows what that, or with --unpin the newest scripts, would do to the
 parents of the cluster, as libretto diff does. If that is more than an edit may do
 that nobody approves, by the limits of the definition or by the rule for all, or if
-it can't be told, nothing is written without --yes, in dry runs too. With it the
+that is unknown, nothing is written without --yes, in dry runs too. With it the
 revision is approved in the same write, which takes the right to approve.
 
 It writes spec.scriptRollout.revision, or with --unpin takes it away. A GitOps
@@ -70,9 +70,9 @@ tool that has the definition may take that back.
 	o.host.AddTo(c)
 	c.Flags().StringVar(&o.revision, "to-revision", "", "the number of an archived revision, or its ID: see libretto history")
 	c.Flags().BoolVar(&o.unpin, "unpin", false, "let the newest scripts serve again")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "write it whatever it would do to the parents, and if that can't be told")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "write it whatever it would do to the parents, and if that is unknown")
 	promise := livedefinition.WriteConduct("no such revision is archived")
-	promise.Problems = "nothing is written without `--yes`: it would do more than an edit may that nobody approves, or that can't be told"
+	promise.Problems = "nothing is written without `--yes`: it would do more than an edit may that nobody approves, or that is unknown"
 	promise.Stdout = "what it would do to the parents, what was done, and what follows"
 	cli.Finish(c, promise)
 	return c

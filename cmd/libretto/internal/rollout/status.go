@@ -71,7 +71,7 @@ A gate of CI applies the files, then runs it with --watch, -f and --timeout.
 	cli.Finish(c, cli.Conduct{
 		Success:  "the edit is complete; without `--watch` also if it is on its way or paused",
 		Problems: "parents fail with it, the scripts do not load, the spec is not accepted, or a revision that is needed is not archived",
-		Cannot:   "a flag or a file is wrong, there is no such definition, the cluster can't be read, or it can't be told which edit is meant",
+		Cannot:   "a flag or a file is wrong, there is no such definition, the cluster can't be read, or it is unclear which edit is meant",
 		Others:   "3: it is held, or another revision is pinned; 4: it was rolled back; 5: `--timeout` is over",
 		Stdin:    "with `-f -`", Stdout: "the status, as -o says", Stderr: "warnings; errors",
 	})

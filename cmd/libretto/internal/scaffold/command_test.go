@@ -203,7 +203,7 @@ func TestInitOptions(t *testing.T) {
 			for name, text := range c.files {
 				got, err := os.ReadFile(name)
 				if err != nil || !strings.Contains(string(got), text) || !strings.Contains(stdout, "wrote "+name+"\n") {
-					t.Errorf("%s must contain %q and be told of: %v\n%s\n%s", name, text, err, got, stdout)
+					t.Errorf("%s must contain %q and be listed: %v\n%s\n%s", name, text, err, got, stdout)
 				}
 			}
 		})

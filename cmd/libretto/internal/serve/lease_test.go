@@ -50,7 +50,7 @@ func (f *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 	return nil
 }
 
-// electing is a lease with what it goes by.
+// electing is a lease with its lock and clock.
 type electing struct {
 	*lease
 	lock *fakeLock

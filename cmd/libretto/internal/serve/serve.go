@@ -47,7 +47,7 @@ func Command(w cli.Process) *cobra.Command {
 
 The cluster is the one of --kubeconfig, else that of kubectl: of $KUBECONFIG or
 ~/.kube/config, else the one that this process runs in. The log says which. Flags of metacontroller that have another name here are
-taken too. A binary that is called metacontroller serves without being told to.`,
+taken too. A binary that is called metacontroller serves without a command.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), w, o) },
 	}
@@ -58,7 +58,7 @@ taken too. A binary that is called metacontroller serves without being told to.`
 	cli.CompleteFlag(c, "require-confinement", requirements...)
 	cli.CompleteFlag(c, "apply-strategy", cli.ApplyStrategies...)
 	cli.CompleteFlag(c, "logging-format", "json", "console")
-	cli.Conduct{Success: "it was told to stop", Problems: "it can't start, or lost its lease", Stderr: "the log"}.AddTo(c)
+	cli.Conduct{Success: "it was stopped by a signal", Problems: "it can't start, or lost its lease", Stderr: "the log"}.AddTo(c)
 	c.SetUsageFunc(func(c *cobra.Command) error {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "Usage:\n  %s\n%s\n", c.UseLine(), usage(c.LocalFlags()))
 		return err
@@ -151,7 +151,7 @@ func (s *server) host(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// schemaTimeout is how long a reconcile waits for schemas, once. Without them it goes by field names.
+// schemaTimeout is how long a reconcile waits for schemas, once. Without them field names decide.
 const schemaTimeout = 10 * time.Second
 
 // newDiscovery returns what reads the resources and the schemas of the API server.

@@ -111,7 +111,7 @@ type testRun struct {
 	selects  *regexp.Regexp
 	seed     uint64
 	registry *engines.Registry
-	// collector collects the coverage of the run, and covered is what came of it. They are nil if it is not counted.
+	// collector collects the coverage of the run, and covered is the result. They are nil if it is not counted.
 	collector *coverage.Collector
 	covered   *coverage.Report
 	// slots bounds the calls of tests of functions by the number of workers.
@@ -301,7 +301,7 @@ func slowest(all []controllertest.Result, n int) []controllertest.Result {
 	return all[:min(n, len(all))]
 }
 
-// reporters returns those of -o and --output-file. closeFile is to be told whether the run is complete: if not, there is to be no file
+// reporters returns those of -o and --output-file. closeFile takes whether the run is complete: if not, there is to be no file
 // that looks like its results.
 func (t *testRun) reporters() (all []Reporter, closeFile func(complete bool) error, err error) {
 	lines := lineReader{}

@@ -51,7 +51,7 @@ func (o *exploreOptions) arguments() []string {
 	return words
 }
 
-// apply makes a run explore its cases: one after another, each on all processors. say is told what came of each.
+// apply makes a run explore its cases: one after another, each on all processors. say is called with the result of each.
 func (o *exploreOptions) apply(to *suite.Options, say func(string)) {
 	if !o.explore {
 		return

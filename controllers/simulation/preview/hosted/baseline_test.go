@@ -25,7 +25,7 @@ func TestPreviewAlone(t *testing.T) {
 		want          scripts.Preview
 	}{
 		"nothing changes": {
-			reason: "It is told that there was nothing to compare it with.",
+			reason: "It is reported that there was nothing to compare it with.",
 			next:   making("1", three), want: scripts.Preview{NoBaseline: true, Summary: "previewed on 4 of 4 parents"},
 		},
 		"no children by mistake": {
@@ -33,7 +33,7 @@ func TestPreviewAlone(t *testing.T) {
 			want: scripts.Preview{NoBaseline: true, Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
 		},
 		"parents fail": {
-			reason: "Nobody can say whether they failed before, so that they are told and hold nothing.", next: making("1", three, "b001", "b002"),
+			reason: "Nobody can say whether they failed before, so that they are reported and hold nothing.", next: making("1", three, "b001", "b002"),
 			want: scripts.Preview{NoBaseline: true, Summary: "previewed on 4 of 4 parents; 2 of them fail, and perhaps did before, " +
 				"first Box default/b001: HookFailed: sync hook: sync.js:3:9: TypeError: no"},
 		},

@@ -8,7 +8,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
 
-// HasFailingParent reports whether a parent fails with the scripts. It returns false if that can't be told.
+// HasFailingParent reports whether a parent fails with the scripts. It returns false if that is unknown.
 func (p *Previewer) HasFailingParent(ctx context.Context, subject definition.PreviewSubject) bool {
 	release, err := p.slots.Acquire(ctx, subject.TrustDomain)
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 	// maxPreviews is how many batches are previewed at once. A batch waits for those of others for as long as these take: each trust domain
 	// has one turn at a time, in the order in which they have asked.
 	maxPreviews = 2
-	// maxLate is how many parents are told with calls that take too long. No more are made then.
+	// maxLate is how many parents with calls that take too long are reported. No more are made then.
 	maxLate = 3
 	// batchSize is the size of the sample, and how many of all parents are previewed in one go.
 	batchSize = rollout.SampleSize

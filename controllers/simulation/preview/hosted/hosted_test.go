@@ -117,7 +117,7 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 	})
 }
 
-// settledOf returns what a revision of a definition has made of objects. edit returns what becomes of all objects afterwards.
+// settledOf returns what a revision of a definition has made of objects. edit returns the changes of all objects afterwards.
 func settledOf(
 	t testing.TB, text string, objects []*unstructured.Unstructured, serving texts,
 	edit func([]*unstructured.Unstructured) []*unstructured.Unstructured,
@@ -296,7 +296,7 @@ func TestPreview(t *testing.T) {
 			want:   scripts.Preview{Later: true, Inconclusive: true},
 		},
 		"a sample": {
-			reason: "What is told says of how many.",
+			reason: "What is reported says of how many.",
 			next:   making("1", nil), most: 2,
 			want: scripts.Preview{Held: "it would delete 6 of 6 children of 2 of 2 parents (a sample of 4), first ConfigMap default/"},
 		},
@@ -312,7 +312,7 @@ func TestPreview(t *testing.T) {
 		},
 		"a webhook": {
 			reason: "No server is called.", sync: `webhook: {url: "http://nowhere.invalid"}`,
-			next: texts{}, want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
+			next: texts{}, want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; 4 could not be previewed, first Box default/b000: " +
 				"HookFailed: sync hook: a webhook answers, which previews call only with sideEffects: None"},
 		},
 		"a webhook without side effects": {
@@ -324,7 +324,7 @@ func TestPreview(t *testing.T) {
 			next: one().with("sync", func(engines.Call) (any, error) {
 				return nil, &engines.Error{Message: "HTTP 503", RetryAfter: time.Minute}
 			}),
-			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
+			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; 4 could not be previewed, first Box default/b000: " +
 				"HookFailed: sync hook: the server asked to be called later"},
 		},
 		"parents that are being deleted": {

@@ -82,7 +82,7 @@ func TestLimits(t *testing.T) {
 				"more than spec.scriptRollout.preview.maxRecreatedChildren: 99% allows, first ConfigMap default/b000-0"},
 		},
 		"deletes and recreates": {
-			reason: "Each limit is told with what exceeds it.", method: "Recreate", next: making("2", two),
+			reason: "Each limit is reported with what exceeds it.", method: "Recreate", next: making("2", two),
 			limits: v1alpha1.ScriptPreview{MaxDeletedChildren: limit("33%"), MaxRecreatedChildren: limit("10%")},
 			want: scripts.Preview{Held: deletes("33%") + "; it would recreate 20 of 30 children of 10 of 10 parents, " +
 				"more than spec.scriptRollout.preview.maxRecreatedChildren: 10% allows, first ConfigMap default/b000-0"},
@@ -108,7 +108,7 @@ func TestLimits(t *testing.T) {
 		"all may fail": {
 			reason: "100 % is a limit that nothing exceeds.", next: slow(making("1", three), failing(10)...),
 			limits: v1alpha1.ScriptPreview{MaxFailingParents: limit("100%")},
-			want:   scripts.Preview{Unknown: 6, Summary: "previewed on 4 of 10 parents; nothing could be told of 6, first Box default/"},
+			want:   scripts.Preview{Unknown: 6, Summary: "previewed on 4 of 10 parents; 6 could not be previewed, first Box default/"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

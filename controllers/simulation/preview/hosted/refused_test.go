@@ -39,7 +39,7 @@ func TestRefused(t *testing.T) {
 		reason        string
 		method        string
 		serving, next texts
-		// held is the beginning of what is told, and names what else must be in it. Without any the edit is let through.
+		// held is the beginning of what is reported, and names what else must be in it. Without any the edit is let through.
 		held  string
 		names []string
 	}{

@@ -40,7 +40,7 @@ type Subject struct {
 	Subject *controllertest.Subject
 }
 
-// Report is what came of an exploration.
+// Report is the result of an exploration.
 type Report struct {
 	// Skipped is why nothing was explored, or empty.
 	Skipped string
@@ -121,14 +121,14 @@ type explorer struct {
 type end struct {
 	state      endState
 	checkpoint *controllertest.Checkpoint
-	// setting is a hash of all that decides what comes of a state, besides the state.
+	// setting is a hash of all that decides what follows from a state, besides the state.
 	setting uint64
 }
 
 // node is a state on a path.
 type node struct {
 	checkpoint *controllertest.Checkpoint
-	// hash is that of the state and all that decides what comes of it.
+	// hash is that of the state and all that decides what follows from it.
 	hash uint64
 	// base is the step of the case, and step its index.
 	base *controllertest.Step
@@ -150,7 +150,7 @@ type path struct {
 // hash returns a hash of the path.
 func (p path) hash() uint64 { return p.from.hash + jsonvalue.Hash(p.fault.words) }
 
-// outcome is what came of a path.
+// outcome is the result of a path.
 type outcome struct {
 	ending     controllertest.Ending
 	end        endState

@@ -12,7 +12,7 @@ import (
 // Explorer explores cases one after another. Paths that one of a test has made are not made in the next ones again.
 type Explorer struct {
 	Options
-	// Explored is told what came of each case. Nil means nobody.
+	// Explored is called with the result of each case. It may be nil.
 	Explored func(controllertest.Result, Report)
 
 	made map[*controllertest.ControllerTest]map[uint64]bool

@@ -83,8 +83,8 @@ func (e *explorer) referenceStep(
 	return t.nodes, err
 }
 
-// setting returns a hash of what decides what comes of a state in a step, besides the state: who becomes ready, how webhooks respond, the
-// definition, the time that has passed, and what is compared.
+// setting returns a hash of what decides what follows from a state in a step, besides the state: who becomes ready, how webhooks respond,
+// the definition, the time that has passed, and what is compared.
 func (e *explorer) setting(index int, step *controllertest.Step) (uint64, error) {
 	parts := []any{step.Ready, step.NotReady, step.Parent, e.Case.Explore, e.Case.DefinitionPatch, e.Case.Webhooks}
 	for i := range min(index+1, len(e.Case.Steps)) {
