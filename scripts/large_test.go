@@ -194,14 +194,14 @@ func TestArchivesTogetherAreBounded(t *testing.T) {
 
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := &Tree{wake: make(chan struct{}, 1), last: lastLoad{rested: time.Now().Add(time.Second)}}
+		tree := &Tree{wake: make(chan struct{}, 1), last: lastLoad{throttledUntil: time.Now().Add(time.Second)}}
 		tree.trigger()
 		began := time.Now()
-		if tree.rest(t.Context()); time.Since(began) != time.Second || len(tree.wake) != 0 {
-			t.Errorf("rested for %s, want 1s; %d triggers are left", time.Since(began), len(tree.wake))
+		if tree.throttle(t.Context()); time.Since(began) != time.Second || len(tree.wake) != 0 {
+			t.Errorf("throttled for %s, want 1s; %d triggers are left", time.Since(began), len(tree.wake))
 		}
-		if tree.rest(t.Context()); time.Since(began) != time.Second {
-			t.Error("a tree that has rested waits")
+		if tree.throttle(t.Context()); time.Since(began) != time.Second {
+			t.Error("a tree that was throttled before waits")
 		}
 	})
 }

@@ -81,8 +81,8 @@ type treePreviews struct {
 type lastLoad struct {
 	failed   fingerprint // what did not compile
 	failures []Problem   // and why
-	// rested is when the tree may be put together again.
-	rested time.Time
+	// throttledUntil is when the tree may be put together again.
+	throttledUntil time.Time
 }
 
 // Current returns the revision that serves, or nil until the first one has loaded.
@@ -157,7 +157,7 @@ func (t *Tree) run(ctx context.Context) {
 			woken = time.Now()
 		case <-t.wake:
 			woken = time.Now()
-			t.rest(ctx)
+			t.throttle(ctx)
 			t.debounce(ctx)
 		}
 		if t.tests.again.Swap(false) && areTests(t.last.failures) {
@@ -175,11 +175,11 @@ func (t *Tree) run(ctx context.Context) {
 	}
 }
 
-// rest waits until the tree has not been put together for three times as long as that took: a large tree that is edited all the time
+// throttle waits until the tree has not been put together for three times as long as that took: a large tree that is edited all the time
 // takes a quarter of a processor at most, besides what compiles it.
-func (t *Tree) rest(ctx context.Context) {
+func (t *Tree) throttle(ctx context.Context) {
 	select {
-	case <-time.After(time.Until(t.last.rested)):
+	case <-time.After(time.Until(t.last.throttledUntil)):
 	case <-ctx.Done():
 	}
 	select {
@@ -217,7 +217,7 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 	if !d.pending {
 		t.observe(content)
 	}
-	t.last.rested = time.Now().Add(min(3*time.Since(began), debounceLimit))
+	t.last.throttledUntil = time.Now().Add(min(3*time.Since(began), debounceLimit))
 	switch {
 	case len(d.problems) > 0:
 		if t.isUnsettled(true) {
@@ -299,7 +299,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	if t.previews.pending.candidate.is(content, d.trustDomain) {
 		return t.previews.pending.candidate, nil
 	}
-	r, problems := t.buildTelling(ctx, d, content)
+	r, problems := t.buildReporting(ctx, d, content)
 	if problems == nil {
 		var finished bool
 		if problems, finished = t.test(ctx, d, r); !finished {
@@ -315,9 +315,9 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	return r, nil
 }
 
-// buildTelling is build for what the sources hold. If it lasts longer than all loads may take of their own time, it reports that the host
+// buildReporting is build for what the sources hold. If it lasts longer than all loads may take of their own time, it reports that the host
 // is short of that.
-func (t *Tree) buildTelling(ctx context.Context, d *moduleTree, content fingerprint) (r *Revision, problems []Problem) {
+func (t *Tree) buildReporting(ctx context.Context, d *moduleTree, content fingerprint) (r *Revision, problems []Problem) {
 	done, began := make(chan struct{}), time.Now()
 	go func() {
 		defer close(done)
