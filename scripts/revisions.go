@@ -52,6 +52,7 @@ func (m *revisions) remember(r *Revision, retained []RevisionID) {
 	defer m.mu.Unlock()
 	m.known = append(slices.DeleteFunc(m.known, func(k *Revision) bool { return k.ID == r.ID }), r)
 	room := maxRemembered
+	// Revisions that are retained take no room of others.
 	for i := len(m.known) - 1; i >= 0; i-- { //nolint:modernize // It deletes from what it goes through.
 		if slices.ContainsFunc(retained, m.known[i].ID.IsKnownAs) {
 			continue
@@ -100,6 +101,7 @@ func (t *Tree) Revision(id RevisionID) (*Revision, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	// Trees of other specs of the definition share the revisions in memory, and may have loaded it for other hooks.
 	case r != nil && !slices.Equal(slices.Sorted(maps.Keys(r.Programs)), t.spec.hookNames()):
 		return nil, fmt.Errorf("revision %s: %w: for %q, and not for %q", id.Short(), ErrOtherHooks, slices.Sorted(maps.Keys(r.Programs)),
 			t.spec.hookNames())
@@ -191,7 +193,7 @@ func (l *loads) begin(id RevisionID) error {
 	return known.err
 }
 
-// makeRoom forgets what could not be loaded if it is too much.
+// makeRoom forgets what could not be loaded if it is too much. It forgets all of it, as what is lost is only that a retry has to wait.
 func (l *loads) makeRoom() {
 	if len(l.byID) < maxLoadErrors {
 		return
@@ -218,7 +220,7 @@ func (l *loads) load(id RevisionID) {
 	}
 	l.mu.Lock()
 	l.active--
-	if err == nil {
+	if err == nil { // It is in memory now, where Revision looks first.
 		delete(l.byID, id)
 	} else {
 		l.byID[id] = &loadResult{

@@ -150,7 +150,7 @@ func (t *Tree) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-retry:
-			if woken = time.Now(); isTransient(t.last.failures) {
+			if woken = time.Now(); isTransient(t.last.failures) { // Otherwise the same content would not be compiled again.
 				t.last.failures = nil
 			}
 		case <-again:
@@ -163,7 +163,7 @@ func (t *Tree) run(ctx context.Context) {
 		if t.tests.again.Swap(false) && areTests(t.last.failures) {
 			t.last.failures = nil
 		}
-		if t.isSuspended() {
+		if t.isSuspended() { // The end of the suspension is a trigger.
 			retry, again = nil, nil
 			continue
 		}
@@ -355,11 +355,11 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
 	next.Annotated = t.annotated()
 	t.mu.Lock()
-	next.NotArchived, next.Archived = t.state.NotArchived, t.state.Archived
+	next.NotArchived, next.Archived = t.state.NotArchived, t.state.Archived // The archiver sets them at any time.
 	if next.RestoredFrom != "" {
 		next.Archived = next.Loaded
 	}
-	if t.suspended {
+	if t.suspended { // Checked under the lock of Suspend, after which no other revision may take over.
 		t.mu.Unlock()
 		return false
 	}
@@ -368,7 +368,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 	t.current.Store(r)
 	t.mu.Unlock()
 	t.remember(r)
-	if same {
+	if same { // changed makes the definition write its status: not for a load that ends like the last one.
 		return true
 	}
 	if len(next.Problems) > 0 && !next.Undecided() {

@@ -68,6 +68,8 @@ func (r *Reconciler) assign(object *unstructured.Unstructured, s *runtimeState) 
 func (r *Reconciler) assignScripts(s *runtimeState, i *instance, state *rollout.State, managed bool) {
 	of := rollout.AssignmentOf(s.rollout, state)
 	switch edit := state.UpdatedEdit; {
+	// While an edit of the definition is rolled out, the router decides which instance syncs a parent. Each instance then has one revision of
+	// the scripts for all of its parents.
 	case managed && edit != nil && i.guard.spec == edit.SpecHash:
 		of = rollout.Assignment{Stable: edit.Revision}
 	case managed && i != s.next && s.isOther(i, state): // Another one serves already, and takes its place in a moment.

@@ -40,7 +40,8 @@ func (g guarded) edit(revision string) rollout.Edit {
 	return rollout.Edit{SpecHash: g.spec, Revision: revision}
 }
 
-// guardFor returns the guard of a definition for an instance of a plan.
+// guardFor returns the guard of a definition for an instance of a plan. All instances share one: what the edit of a spec deletes counts
+// against the children that there were before it, whichever instance has made them.
 func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (guarded, error) {
 	if s.guard == nil {
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
@@ -114,7 +115,7 @@ func (r *Reconciler) guardEdit(object *unstructured.Unstructured, s *runtimeStat
 		}
 	}
 	if hold := s.guard.Held(); s.isApproved(hold) {
-		if s.guard.Approve(hold.Edit); hold.Message != "" {
+		if s.guard.Approve(hold.Edit); hold.Message != "" { // So that parents delete now what they were not allowed to.
 			i.reconciler.Resync(i.queue, r.config.ReloadSpread)
 		}
 	} else if edit != hold.Settled && s.isApproved(rollout.Hold{ID: edit.ID(hold.Settled), Edit: edit, Settled: hold.Settled}) {
@@ -132,6 +133,7 @@ func (s *runtimeState) isApproved(hold rollout.Hold) bool {
 			sources = append(sources, tree.Objects()...)
 		}
 		switch of := hold.Edit; {
+		// An approval by which the preview of an edit let it through counts here too: nobody has to approve an edit twice.
 		case !hold.IsOfEdit():
 		case tree != nil:
 			if loaded := tree.State(); loaded.Approved != "" && of == i.guard.edit(string(loaded.Loaded)) {
@@ -150,6 +152,7 @@ func (s *runtimeState) guardHold() (id, message string) {
 		return "", ""
 	}
 	hold := s.guard.Held()
+	// What exceededBy returns is taken back by a rollout, which reports it. Here is what has no earlier revision to go back to.
 	of, approve := hold.Edit, rollout.ApproveCommands(s.object, hold.ID[:16], "")
 	switch {
 	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.Revision()):

@@ -27,6 +27,7 @@ import (
 // rolloutDriver returns the instance whose edit is the target of a rollout: that of the newest spec, if it is another one than serves.
 func (s *runtimeState) rolloutDriver(state *rollout.State) *instance {
 	switch {
+	// If nothing runs, or no revision that served fits the spec of the next instance, there is nothing to go on from: it alone decides.
 	case s.running == nil || s.next != nil && s.next.hooks.Unassigned && s.next.hooks.Tree.Current() != nil:
 		return s.next
 	case s.newest != nil && (s.updated != nil || s.isOther(s.newest, state)):
@@ -110,7 +111,7 @@ func (s *runtimeState) setPin(object *unstructured.Unstructured, v *rollout.Prog
 	switch v.Pinned = s.rollout != nil && s.rollout.Revision != ""; {
 	case !v.Pinned:
 	case stable.hooks.Tree == nil:
-		v.Pinned, in.Spec = false, s.rollout.DeepCopy()
+		v.Pinned, in.Spec = false, s.rollout.DeepCopy() // A copy, as the pin counts again once the definition has scripts.
 		in.Spec.Revision = ""
 	default:
 		in.Pinned = stable.findPin(object, v, scripts.RevisionID(s.rollout.Revision))
@@ -129,6 +130,7 @@ func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled
 		in.UpdatedSpec = s.updated.plan.StableSpec()
 	}
 	unknown := s.newest == nil && edit.Name() == in.State.StableRevision // The spec that is to come may be the one that was taken back.
+	// An edit is no target before its scripts have loaded and its caches are synced: the parents of its first step would not be synced.
 	if tree != nil && current == "" || other && (!driver.ready() || !driver.synced.Load()) || unknown && s.running != nil {
 		return 0
 	}
@@ -147,7 +149,9 @@ func (s *runtimeState) setTarget(driver *instance, in *rollout.Input) (unsettled
 		in.Unarchived = !tree.IsArchived(current, s.stableScripts(&in.State))
 	}
 	in.Approved = rollout.ApprovalOf(rollout.ApprovalsOf(s.object, s.rollout, sources), scripts.RevisionID(in.Target)) != nil
+	// A spec that the status has no room for is like scripts without an archive: the next process could not go back to it.
 	in.Unarchived = in.Unarchived || other && (in.TargetSpec == nil || in.State.StableSpec == nil)
+	// Only a new edit may be outdated. What serves already, or is being rolled out, goes on, whatever the sources contain by now.
 	if in.Target != in.State.StableRevision && in.Target != in.State.UpdatedRevision && in.Pinned == "" {
 		unsettled = s.unsettledFor(driver, in.Now)
 		waits := driver == s.running && (s.next != nil || s.newest == nil)
@@ -211,6 +215,8 @@ func (r *Reconciler) rolloutParents(s *runtimeState, state rollout.State) []roll
 			Children: func() int { return len(cmp.Or(side, s.running).reconciler.LastingChildren(object)) },
 		}
 		switch {
+		// A parent that an instance does not manage is never synced. It counts as if it had been, or a step would wait for it until its
+		// deadline.
 		case last.Result != parent.ResultNone:
 			p.Revision = rollout.Edit{SpecHash: last.Spec, Revision: last.Revision}.ID(stable)
 		case side == now.stable && !side.reconciler.Manages(object):
@@ -281,9 +287,9 @@ func (r *Reconciler) healthOfFailing(
 	}
 	select {
 	case health := <-answer:
-		answer <- health
+		answer <- health // The next decision reads it again.
 		return health
-	default:
+	default: // askStable calls changed when it ends, and so another decision. Until then the step only waits.
 		return rollout.Moving
 	}
 }

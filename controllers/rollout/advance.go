@@ -20,10 +20,11 @@ func (d *decision) begin(step int) {
 	s := &d.next
 	before := AssignmentOf(d.Spec, &d.State)
 	if d.State.UpdatedRevision != s.UpdatedRevision {
-		before = Assignment{}
+		before = Assignment{} // What is stored is about another edit: no parent has this one yet.
 	}
 	s.Phase, s.Message = v1alpha1.ScriptsProgressing, d.unmatched(step)
 	s.Step, s.Steps, s.PausedAt, s.StartedAt = new(int32(step)), new(int32(d.last())), nil, d.stamp()
+	// The bound never falls: a parent that has the edit keeps it, even if the spec now says fewer, or parents have been deleted.
 	s.Bound = new(max(ptr.Deref(s.Bound, 0), d.bound(step)))
 	s.UnreadyParents = d.remembered(s.UnreadyParents, Unready, before)
 	s.FailingParents = d.remembered(s.FailingParents, Failing, before)
@@ -49,12 +50,14 @@ func (d *decision) remembered(known []int64, health Health, before Assignment) [
 			known = append(known, int64(p.Hash))
 		}
 	}
-	slices.Sort(known)
+	slices.Sort(known) // So that the stored list does not depend on the order of the parents, and costs no write when that changes.
 	known = slices.Compact(known)
 	return known[:min(len(known), maxRemembered)]
 }
 
-// bound returns the bound of the hashes of a step.
+// bound returns the bound of the hashes of a step. The parents that selectors choose, in this step and those before it, count towards the
+// share of the step: hashes only add what is missing. It is one above the highest of these hashes, so that a parent that is created later
+// falls on one side by its own hash, and none changes sides because of it.
 func (d *decision) bound(step int) int64 {
 	if step >= d.last() {
 		return All
@@ -118,7 +121,7 @@ func (d *decision) advance() {
 		d.begin(step) // The steps between have been removed.
 		return
 	}
-	if s.Phase == v1alpha1.ScriptsPaused {
+	if s.Phase == v1alpha1.ScriptsPaused { // The deadline begins anew: nothing could go on while the rollout was paused.
 		s.Phase, s.StartedAt = v1alpha1.ScriptsProgressing, d.stamp()
 	}
 	s.Step, s.Steps = new(int32(step)), new(int32(d.last()))
@@ -133,6 +136,8 @@ func (d *decision) advance() {
 	if failing == nil && waiting == "" && unmatched == "" {
 		analysis, result = d.analysis(step, len(members))
 	}
+	// The order matters. A failing parent outweighs a request, so that an edit is not promoted in the moment in which it fails. A request
+	// outweighs all waiting, as it is the way out of a wait without end. An analysis comes last: it is about parents that are well.
 	switch {
 	case failing != nil:
 		d.fail(fmt.Sprintf("%s fails: %s", failing.Name, failing.Message))
@@ -146,6 +151,8 @@ func (d *decision) advance() {
 		s.Phase, s.Message = v1alpha1.ScriptsProgressing, unmatched
 	case analysis == AnalysisFailed:
 		d.failAnalysis(result)
+	// A check that can't be made during the pause is only reported, and may be made until the pause ends. Before and after it counts
+	// against the deadline.
 	case analysis == AnalysisUnknown && (s.PausedAt == nil || s.Phase == v1alpha1.ScriptsHeld || d.pauseLeft(step, len(members)) <= 0):
 		d.wait(step, result)
 	case d.pauseLeft(step, len(members)) > 0:
@@ -193,8 +200,9 @@ func (d *decision) assess(members []Parent) (failing *Parent, waiting string) {
 	for i, p := range members {
 		why := p.Message
 		switch {
-		case p.Revision != d.next.UpdatedRevision:
+		case p.Revision != d.next.UpdatedRevision: // Its health is that of another revision, and says nothing about the edit.
 			p.Health, why = Pending, "has not been synced by it"
+		// What was so before the edit is not the edit's fault, and must neither fail nor stop it: it may be what corrects that.
 		case p.Health == Well,
 			p.Health == Unready && slices.Contains(d.next.UnreadyParents, int64(p.Hash)),
 			p.Health == Failing && slices.Contains(d.next.FailingParents, int64(p.Hash)):
@@ -233,7 +241,8 @@ const DefaultProgressDeadline = 600
 // second later.
 const busyFor = time.Minute
 
-// wait waits until the step goes well, or its deadline.
+// wait waits until the step goes well, or its deadline. The time for the deadline begins with the last of what the step could not do
+// before: it began, its pause ended, this process began to sync parents, and the host had a worker again.
 func (d *decision) wait(step int, why string) {
 	s := &d.next
 	since := d.Now

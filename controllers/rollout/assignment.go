@@ -31,7 +31,8 @@ func MemberOf(parent metav1.Object) Member {
 	return Member{Hash: HashOf(parent.GetUID()), Labels: parent.GetLabels()}
 }
 
-// HashOf returns the hash of a parent's UID.
+// HashOf returns the hash of a parent's UID. Statuses have such hashes, and bounds of them: another hash would move parents in the middle
+// of a rollout.
 func HashOf(uid types.UID) uint32 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(uid))
@@ -42,8 +43,9 @@ func HashOf(uid types.UID) uint32 {
 type Assignment struct {
 	// Stable and Updated are IDs of revisions. Updated is empty unless an edit is rolled out.
 	Stable, Updated string
-	bound           int64
-	selectors       []labels.Selector
+	// A parent gets Updated if its hash is below bound, or if one of selectors matches: those of the present step and of all before it.
+	bound     int64
+	selectors []labels.Selector
 }
 
 // AssignmentOf returns the assignment of a state that is stored.
@@ -57,7 +59,7 @@ func AssignmentOf(spec *v1alpha1.ScriptRollout, stored *State) Assignment {
 		steps = spec.Steps
 	}
 	step := int(ptr.Deref(stored.Step, 1))
-	if step > len(steps) {
+	if step > len(steps) { // It is the step after those of the spec, or steps have been removed from the spec meanwhile.
 		a.bound = All
 		return a
 	}
@@ -116,7 +118,7 @@ func selectorsOf(steps []v1alpha1.ScriptRolloutStep) []labels.Selector {
 	return selectors
 }
 
-// countOf returns how many of all parents a share is, rounded up.
+// countOf returns how many of all parents a share is, rounded up: a step with a small share of few parents has one at least.
 func countOf(share intstr.IntOrString, all int) int {
 	if share.Type == intstr.Int {
 		return int(share.IntVal)

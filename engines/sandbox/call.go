@@ -38,7 +38,8 @@ func (w *process) load(ctx context.Context, prog *program, limit time.Duration) 
 	return answer, o, err
 }
 
-// keepTexts is called after a load, and keeps those texts for the program that it consists of.
+// keepTexts is called after a load, and keeps those texts for the program that it consists of. Others are released: they stay with the
+// worker only as long as there is room.
 func (w *process) keepTexts(prog *program, texts map[string]*cachedText, loaded bool) {
 	for path, text := range texts {
 		if loaded && prog.uses(path) {
@@ -73,7 +74,7 @@ func (w *process) ask(
 	e := wire.NewEncoder(wire.Begin(w.buffer))
 	protocol.Question{Kind: kind, Number: w.number, Timeout: limit, Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()),
 		Program: prog.name}.Append(e)
-	if rest(e); e.Err() != nil {
+	if rest(e); e.Err() != nil { // Nothing was sent, so that the worker has none of the objects that this question would have shared.
 		w.caches.objects.rollback()
 		return protocol.Answer{}, inconclusive, encodeError(e.Err())
 	}
@@ -83,6 +84,7 @@ func (w *process) ask(
 	}
 	w.pipes.stderr.reset()
 	deadline := w.killAtDeadline(limit+w.grace, reasonDeadline)
+	// The budget pays for the worker's own time, and not for what it waits for a processor on a busy machine.
 	defer func() { engines.SpendBudget(ctx, deadline.Stop()) }()
 	if !w.send(frame) {
 		w.kill(reasonCrash)
@@ -154,7 +156,7 @@ func (w *process) decodeAnswer(payload []byte) (protocol.Answer, outcome, error)
 	}
 	w.nearLimit = answer.NearLimit
 	w.caches.engineMemory = min(max(0, answer.CachedBytes), maxEngineMemory)
-	if answer.Unreadable {
+	if answer.Unreadable { // The caches of both sides differ, which is no fault of the program: another worker starts from nothing.
 		w.kill(reasonProtocol)
 		return protocol.Answer{}, inconclusive, errUnreadable
 	}

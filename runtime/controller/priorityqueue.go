@@ -28,7 +28,8 @@ func newPriorityQueue() *priorityQueue {
 	return &priorityQueue{markedFresh: map[Key]bool{}, waiting: map[Key]bool{}}
 }
 
-// markFresh marks the key's next addition as caused by an event.
+// markFresh marks the key's next addition as caused by an event. The work queue passes keys to Push without why they were added, and only
+// once they are no longer in work, which may be much later.
 func (q *priorityQueue) markFresh(key Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +62,7 @@ func (q *priorityQueue) Touch(key Key) {
 	if inFresh, waits := q.waiting[key]; q.takeMark(key) && waits && !inFresh {
 		q.waiting[key] = true
 		q.fresh = append(q.fresh, key)
-		q.promoted++
+		q.promoted++ // It stays in deferred, too, where pop skips it: to find it there would take time for each key before it.
 	}
 }
 
@@ -101,7 +102,7 @@ func (q *priorityQueue) pop() Key {
 
 func shift(keys *[]Key) Key {
 	key := (*keys)[0]
-	(*keys)[0] = Key{}
+	(*keys)[0] = Key{} // The array would keep its strings.
 	*keys = (*keys)[1:]
 	return key
 }

@@ -114,7 +114,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return s, nil
 }
 
-// eventBuffer is how many events of a watch may be decoded before the reflector takes them.
+// eventBuffer is how many events of a watch may be decoded before the reflector takes them: decoding goes on while handlers run.
 const eventBuffer = 32
 
 // stream is a watch.
@@ -149,6 +149,7 @@ func (s *stream) close() {
 
 // receive sends the events until the stream ends.
 func (s *stream) receive() {
+	// In reverse: Stop returns only once nothing reads the body and the reflector has seen the end of the events.
 	defer close(s.ended)
 	defer close(s.events)
 	defer s.close()
@@ -205,7 +206,7 @@ func (s *stream) end(err error) {
 	case isStopped(s.done), errors.Is(err, io.EOF):
 	case !errors.Is(err, errUnreadable):
 		s.log.V(1).Info("the connection of a watch has ended", "error", err.Error())
-	default:
+	default: // The reflector lists again after an error. After a normal end it would watch on, from before the same event.
 		s.failed(err)
 		status := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding").AsObject(err)
 		select {

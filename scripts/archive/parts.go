@@ -57,9 +57,10 @@ func split(files map[string]string) []part {
 	flush()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		text := files[path]
+		// Each piece of a file that is too large has a part of its own, so that an edit of its end leaves the pieces before as they are.
 		for most := max(maxPartBytes-len(path), minPartBytes); len(text) > most; {
 			flush()
-			end := most
+			end := most // Parts are stored as JSON strings, which can't have half of a character.
 			for !utf8.RuneStart(text[end]) {
 				end--
 			}
@@ -79,7 +80,8 @@ func split(files map[string]string) []part {
 	return parts
 }
 
-// endsPart decides by the path whether a part ends with a file. The larger the file, the more likely it is.
+// endsPart decides by the path whether a part ends with a file. The larger the file, the more likely it is: parts then have about the same
+// size. If parts ended at a fixed size, a file that is added would move the ends of all parts after it.
 func endsPart(path string, size int) bool {
 	h := fnv.New64a()
 	h.Write([]byte(path))
@@ -132,10 +134,10 @@ func (h *History) loadParts(ctx context.Context, sums []string) (map[string]stri
 			return nil, fmt.Errorf("%w: its part %s/%s: %w", ErrNone, h.Namespace, name, err)
 		}
 		for path, text := range part {
-			files[path] += text
+			files[path] += text // Pieces of a large file are in several parts, in their order.
 			size += len(text)
 		}
-		if size > maxBytes || len(files) > maxFiles {
+		if size > maxBytes || len(files) > maxFiles { // Checked after each part: objects can be forged to unfold to more than memory has.
 			return nil, fmt.Errorf("%w: its parts unfold to more than %d MiB or %d files", ErrNone, maxBytes>>20, maxFiles)
 		}
 	}
@@ -222,6 +224,7 @@ func (h *History) collect(ctx context.Context, needed []part) error {
 		if used[name] {
 			continue
 		}
+		// By its UID: an object of that name that was created meanwhile is another one, and stays.
 		if err := h.remove(ctx, name, stored.uid); err != nil {
 			return fmt.Errorf("parts of old revisions stay: %w", err)
 		}
@@ -244,7 +247,7 @@ func shortSums(sums []string) string {
 
 // listedParts returns what shortSums was given, shortened.
 func listedParts(annotation string) []string {
-	parts := strings.SplitN(annotation, ",", maxParts+1)
+	parts := strings.SplitN(annotation, ",", maxParts+1) // Bounded, as anybody who may write the object may write the annotation.
 	return parts[:min(len(parts), maxParts)]
 }
 

@@ -83,6 +83,8 @@ func (h *Hooks) assignedPrograms(a, before *assignment, id string) parent.Progra
 	switch {
 	case err == nil:
 		if before != nil {
+			// Parents that keep their programs are not synced because others get new ones. What stands in for programs that can't be had
+			// has the ID of their revision too, and is not taken.
 			for _, known := range []parent.Programs{before.stable, before.updated} {
 				if known.Revision == string(revision.ID) && before.problem == "" && !before.loading {
 					return known
@@ -95,6 +97,7 @@ func (h *Hooks) assignedPrograms(a, before *assignment, id string) parent.Progra
 	default:
 		a.problem = err.Error()
 	}
+	// A parent of the other revision must go on: only the calls of these parents fail, and each says why.
 	missing := map[string]engines.Program{}
 	for _, name := range h.scripts {
 		missing[name] = unavailable{err: err}

@@ -26,7 +26,7 @@ func (r *Index) AwaitResource(key controller.Key, apiVersion, resource string) {
 func (r *Index) ResourcesChanged(find findFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	served := map[resourceName]bool{}
+	served := map[resourceName]bool{} // Many parents may wait for one resource: it is looked up once.
 	for key, name := range r.awaited {
 		if _, asked := served[name]; !asked {
 			_, err := find(name.apiVersion, name.resource)
@@ -37,6 +37,7 @@ func (r *Index) ResourcesChanged(find findFunc) {
 			r.Queue(key)
 		}
 	}
+	// Also a resource that is there again may be another one, such as with another scope.
 	changed := map[schema.GroupVersionResource]bool{}
 	for gvr, cache := range r.caches {
 		if found, err := find(gvr.GroupVersion().String(), gvr.Resource); err != nil || found != cache.resource {
@@ -52,7 +53,7 @@ func (r *Index) ResourcesChanged(find findFunc) {
 			maps.Copy(asking, rule.parents)
 		}
 	}
-	for key := range asking {
+	for key := range asking { // The last rule of a cache closes it. The next pass of the parent asks for a new one.
 		r.drop(key)
 	}
 	r.enqueueAll(asking)
