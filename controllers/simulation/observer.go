@@ -23,8 +23,8 @@ var verbs = map[memcluster.Verb][2]string{
 	memcluster.UpdateStatus: {"update", "status"}, memcluster.PatchStatus: {"patch", "status"},
 }
 
-// RightsOf returns the rights that a write of an object of a definition takes. To apply an object that is not there takes the right to create
-// it, too.
+// RightsOf returns the rights that a write of an object of a definition takes. To apply an object that is not there takes the right to
+// create it, too.
 func RightsOf(plan *plan.Plan, write memcluster.Write) []access.Right {
 	for _, resource := range plan.Resources() {
 		if resource.Kind != write.Kind {

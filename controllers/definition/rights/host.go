@@ -38,8 +38,8 @@ func OfHost(host string) []Need {
 	return c.sorted()
 }
 
-// OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster, and to act as the account
-// of the definition, or if it has none all that the definition needs.
+// OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster, and to act as the
+// account of the definition, or if it has none all that the definition needs.
 func OfHostFor(d Definition) []Need {
 	c := &collector{}
 	c.caches(d)

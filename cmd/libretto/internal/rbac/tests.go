@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -84,7 +85,7 @@ func (p *printer) runTests(ctx context.Context, filenames []string) error {
 	var paths []string
 	for _, name := range filenames {
 		if name == "-" {
-			return cli.Cannot(fmt.Errorf("--from-tests: standard input has no tests beside it: name files or directories with -f"))
+			return cli.Cannot(errors.New("--from-tests: standard input has no tests beside it: name files or directories with -f"))
 		}
 		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" || ext == ".json" {
 			name = filepath.Dir(name)
