@@ -112,7 +112,7 @@ func TestReadsOfExamples(t *testing.T) {
 	}
 }
 
-// run is what came of the tests of an example, and what its hooks read in them.
+// run is the result of the tests of an example, and what its hooks read in them.
 type run struct {
 	cases.Results
 	read map[string]engines.ReadSet
@@ -120,7 +120,7 @@ type run struct {
 
 var runs = map[string]run{}
 
-// runOf runs the tests of an example, once for all that look at what comes of it.
+// runOf runs the tests of an example, once for all that look at the result.
 func runOf(t *testing.T, example string) run {
 	t.Helper()
 	if known, ok := runs[example]; ok {

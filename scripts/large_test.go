@@ -192,7 +192,7 @@ func TestArchivesTogetherAreBounded(t *testing.T) {
 	}
 }
 
-func TestRest(t *testing.T) {
+func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &Tree{wake: make(chan struct{}, 1), last: lastLoad{throttledUntil: time.Now().Add(time.Second)}}
 		tree.trigger()

@@ -28,7 +28,7 @@ const rightsInterval = 30 * time.Second
 func (r *Reconciler) Require(required func(namespace string) []access.Right) { r.required = required }
 
 // awaitRights reports whether a parent waits because the definition's account lacks rights that any sync may need: then nothing is begun.
-// What can't be told is left to the API server.
+// What is unknown is left to the API server.
 func (r *Reconciler) awaitRights(ctx context.Context, key controller.Key, parent *unstructured.Unstructured) bool {
 	if r.required == nil || !r.checksReads() {
 		return false

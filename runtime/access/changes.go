@@ -26,7 +26,7 @@ type Changes struct {
 	begun  sync.Once
 }
 
-// changeDelay is how long after a change it is told, so that the API server has seen it too, and others of the same client with it, and
+// changeDelay is how long after a change it is reported, so that the API server has seen it too, and others of the same client with it, and
 // changePause the time until the next one is: each costs reviews for all definitions with accounts.
 const changeDelay, changePause = 500 * time.Millisecond, time.Second
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestChanges counts what is told of changes: one for those that come together, and one for each of those that don't.
+// TestChanges counts the reports of changes: one for those that come together, and one for each of those that don't.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := fake.NewTestScheme()
@@ -20,14 +20,14 @@ func TestChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		client := fake.NewSimpleMetadataClient(scheme)
-		told := 0
+		calls := 0
 		changes := &Changes{Client: client, Clock: clock.RealClock{}, Log: logr.Discard()}
 		for range 2 { // The second call does nothing.
-			changes.Begin(t.Context(), func() { told++ })
+			changes.Begin(t.Context(), func() { calls++ })
 		}
 		settle := func() { time.Sleep(10 * time.Second); synctest.Wait() }
 		settle()
-		begun := told
+		begun := calls
 		roles := client.Resource(rbacv1.SchemeGroupVersion.WithResource("roles")).Namespace("a").(fake.MetadataClient)
 		create := func(name string) {
 			role := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
@@ -38,14 +38,14 @@ func TestChanges(t *testing.T) {
 		}
 		create("a")
 		create("b")
-		if settle(); told != begun+1 {
-			t.Errorf("two at once were told %d times", told-begun)
+		if settle(); calls != begun+1 {
+			t.Errorf("two at once were reported %d times", calls-begun)
 		}
 		if err := roles.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if settle(); told != begun+2 {
-			t.Errorf("another one was told %d times", told-begun-1)
+		if settle(); calls != begun+2 {
+			t.Errorf("another one was reported %d times", calls-begun-1)
 		}
 	})
 }

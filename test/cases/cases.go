@@ -35,7 +35,7 @@ func NewRegistry(tb testing.TB) *engines.Registry {
 	return registry
 }
 
-// Results are what comes of cases. A test that has warnings may say something else than a cluster.
+// Results are the results of cases. A test that has warnings may say something else than a cluster.
 type Results struct {
 	All      []controllertest.Result
 	Warnings []string
