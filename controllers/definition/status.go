@@ -90,7 +90,8 @@ func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, r
 		v.newest.credentials = newest.hooks.CredentialProblems()
 	}
 	if s.running != nil {
-		v.running.revision, v.running.openCircuits, v.running.hotLoops = s.running.hooks.Revision(), s.running.hooks.OpenCircuits(), s.running.hotLoops()
+		v.running.revision, v.running.openCircuits = s.running.hooks.Revision(), s.running.hooks.OpenCircuits()
+		v.running.hotLoops = s.running.hotLoops()
 		v.warnings = slices.Concat(s.warnings(), r.planner.RelatedWarnings(s.running.plan), warnings)
 	}
 	v.newest.id, v.stableSpec = newest.editID(v.newest.state.Desired), s.pendingStableSpec()
@@ -295,7 +296,8 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	before := s.lastEvents
 	now := lastEvents{
 		problems: v.newest.state.Message(), revision: v.running.revision, warnings: v.warnings,
-		credentials: v.newest.credentials, openCircuits: v.running.openCircuits, held: v.hold.why, versions: before.versions, rollout: before.rollout,
+		credentials: v.newest.credentials, openCircuits: v.running.openCircuits, held: v.hold.why,
+		versions: before.versions, rollout: before.rollout,
 	}
 	if s.rights != nil && s.rights.count() > 0 {
 		now.forbidden = s.rights.condition().Message

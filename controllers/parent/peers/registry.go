@@ -1,5 +1,5 @@
-// Package peers tells definitions of one process apart that have the same parents: which of them claims a child, writes a status or has made
-// an object.
+// Package peers tells definitions of one process apart that have the same parents: which of them claims a child, writes a status or has
+// made an object.
 package peers
 
 import (

@@ -211,7 +211,8 @@ func (s *server) definitions(
 		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
 		Namespace: ownNamespace(o.namespace), Target: target, RequireAccount: o.requireServiceAccount,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
-		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: s.newPreviewer(environment.Schemas, environment.Access),
+		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod,
+		Previewer: s.newPreviewer(environment.Schemas, environment.Access),
 		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
 	}), nil
 }

@@ -89,7 +89,8 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	case time.Now().After(b.calls.until):
 		return engines.Response{}, unmade(errTime)
 	case b.calls.bytes > maxBytes:
-		return engines.Response{}, unmade(rollout.SkippedCallError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
+		why := fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)
+		return engines.Response{}, unmade(rollout.SkippedCallError(why))
 	}
 	call.Background = true
 	response, err := b.run(ctx, call, timeout)

@@ -100,7 +100,9 @@ func (r *run) result(ctx context.Context) scripts.Preview {
 	if f.IsBusy(r.rule) {
 		return scripts.Preview{Later: true, Inconclusive: true}
 	}
-	p := scripts.Preview{Unknown: f.Unknown, Held: f.Why(r.rule), Inconclusive: f.IsInconclusive(), Summary: f.Summary(), NoBaseline: r.NoBaseline}
+	p := scripts.Preview{
+		Unknown: f.Unknown, Held: f.Why(r.rule), Inconclusive: f.IsInconclusive(), Summary: f.Summary(), NoBaseline: r.NoBaseline,
+	}
 	missing, unknown := r.missing(ctx)
 	p.Summary += unknown
 	if missing != "" { // It is previewed again until they are granted.
