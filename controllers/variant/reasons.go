@@ -57,9 +57,10 @@ const (
 // them: it would say something in the host's name.
 var HostReasons = append([]string{
 	ReasonSyncError, ReasonSynced, ReasonAlreadyOwned, ReasonApplyFailed, ReasonMarkMissing, ReasonFieldConflict, ReasonHotLoop,
-	ReasonEditHeld, ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonForbidden, ReasonEventsDropped,
-	ReasonSharedChildren, ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable, ReasonRevisionInvalid, ReasonScriptRevisionUnusable,
-	ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted, ReasonReleasedChildren,
+	ReasonEditHeld, ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonForbidden,
+	ReasonEventsDropped, ReasonSharedChildren, ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable,
+	ReasonRevisionInvalid, ReasonScriptRevisionUnusable, ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted,
+	ReasonReleasedChildren,
 	// Those on definitions. Package definition has the constants.
 	"Starting", "Started", "Stopping", "Stopped", "CreateError", "ScriptReloaded", "Held", "RollingOut", "Paused", "Pinned",
 	"Serving", "RolledBack", "NotArchived", "StepMatchesNoParent", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",

@@ -213,7 +213,7 @@ func (s *server) definitions(
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
 		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod,
 		Previewer: s.newPreviewer(environment.Schemas, environment.Access),
-		Analyst: &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
+		Analyst:   &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
 	}), nil
 }
 
