@@ -12,10 +12,10 @@ type blocker struct {
 }
 
 // waiting reports whether a child waits for others.
-func (r *rollout) waiting() bool { return r.blocker != nil && len(r.blocker.waitsFor) > 0 }
+func (r *rollingUpdate) waiting() bool { return r.blocker != nil && len(r.blocker.waitsFor) > 0 }
 
 // setHeld records that a child is held on purpose.
-func (r *rollout) setHeld(c *rollingChild, reason string) {
+func (r *rollingUpdate) setHeld(c *rollingChild, reason string) {
 	if r.blocker == nil {
 		r.blocker = &blocker{child: c, hold: reason}
 	}
@@ -23,7 +23,7 @@ func (r *rollout) setHeld(c *rollingChild, reason string) {
 
 // setWaiting records that a child waits for others. This takes precedence over a child that
 // is held on purpose.
-func (r *rollout) setWaiting(c *rollingChild) {
+func (r *rollingUpdate) setWaiting(c *rollingChild) {
 	if r.waiting() {
 		return
 	}

@@ -103,16 +103,16 @@ func (v *Variant) Unchecked() []variant.ChildRule {
 	return unchecked
 }
 
-// hasRollout reports whether rollouts apply to the observed parent. They don't if it is being
+// hasRollingUpdate reports whether rolling updates apply to the observed parent. They don't if it is being
 // deleted and does not have the definition's finalizer.
-func (v *Variant) hasRollout(observed variant.Observed) bool {
+func (v *Variant) hasRollingUpdate(observed variant.Observed) bool {
 	return v.Rolling() && (!observed.Deleting() || slices.Contains(observed.Parent.GetFinalizers(), v.finalizer))
 }
 
 // Calls returns one call of the sync hook or the finalize hook (section 2.2 of the
 // specification), or in a rollout one for each revision of the parent that has children.
 func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
-	if !v.hasRollout(observed) {
+	if !v.hasRollingUpdate(observed) {
 		return []variant.Call{v.call(observed, observed.Parent, nil)}, nil
 	}
 	h, err := v.history(observed)
@@ -128,7 +128,7 @@ func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 
 // Desired makes one desired state of the answers.
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
-	if v.hasRollout(observed) {
+	if v.hasRollingUpdate(observed) {
 		return v.rollOut(observed, answers)
 	}
 	return v.readResponse(answers[0], observed, v.finishFor(observed.Parent))

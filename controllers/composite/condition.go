@@ -25,7 +25,7 @@ type condition struct{ status, reason, message string }
 
 // condition returns the state of the rollout. As in metacontroller it is True once all children
 // are of the update revision, even if some are unhealthy.
-func (r *rollout) condition() condition {
+func (r *rollingUpdate) condition() condition {
 	switch {
 	case len(r.started) > 0:
 		return condition{"False", reasonProgressing, "updating " + namesOf(r.started) + r.withheldMessage()}
@@ -37,7 +37,7 @@ func (r *rollout) condition() condition {
 }
 
 // withheldMessage names the children that are not created on purpose, and the remedy.
-func (r *rollout) withheldMessage() string {
+func (r *rollingUpdate) withheldMessage() string {
 	if len(r.withheld) == 0 {
 		return ""
 	}

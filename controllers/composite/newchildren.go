@@ -9,7 +9,7 @@ import (
 // assignNew sets the revision of children that are missing and that no old revision of theirs
 // wants. It is the update revision, unless a child is held while a rollout of its kind is in
 // progress: then, as in a StatefulSet, it is an old one.
-func (r *rollout) assignNew(added []*rollingChild) {
+func (r *rollingUpdate) assignNew(added []*rollingChild) {
 	if !slices.ContainsFunc(added, func(c *rollingChild) bool { return c.holdReason() != "" }) {
 		for _, c := range added {
 			c.revision = r.updateRevision
@@ -37,7 +37,7 @@ func (r *rollout) assignNew(added []*rollingChild) {
 // revisionsInUse returns the kinds of which a desired child is not of the update revision,
 // and the old revisions that still have children of each kind, newest first. Children that
 // are no longer desired count for the latter: their replacements are of the same revision.
-func (r *rollout) revisionsInUse() (inProgress map[schema.GroupKind]bool, inUse map[schema.GroupKind][]*revision) {
+func (r *rollingUpdate) revisionsInUse() (inProgress map[schema.GroupKind]bool, inUse map[schema.GroupKind][]*revision) {
 	inProgress, inUse = map[schema.GroupKind]bool{}, map[schema.GroupKind][]*revision{}
 	updated := map[childID]bool{}
 	for _, c := range r.children {

@@ -17,7 +17,7 @@ const updateStartedAt = v1alpha1.GroupName + "/moved-at"
 // lastProgress returns when the parent's rollout last made progress: when the update of a
 // child started, or when the newest revision was created. It is never in the future, even if an
 // annotation is.
-func (r *rollout) lastProgress(now time.Time) time.Time {
+func (r *rollingUpdate) lastProgress(now time.Time) time.Time {
 	if len(r.started) > 0 || r.updateRevision.stored == nil {
 		return now
 	}
@@ -61,7 +61,7 @@ func (c *condition) checkDeadline(deadline int32, since, now time.Time) (left fl
 
 // deadline returns the progress deadline in seconds, or 0 if there is none. A child that is
 // held on purpose has no deadline.
-func (r *rollout) deadline() int32 {
+func (r *rollingUpdate) deadline() int32 {
 	if !r.waiting() || r.blocker.child.strategy.ProgressDeadlineSeconds == nil {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (r *rollout) deadline() int32 {
 
 // setCondition sets the condition Updated of the desired status and requests a resync at the
 // deadline. A rollout beyond it is also a warning.
-func (r *rollout) setCondition(desired *variant.Desired, observed variant.Observed) {
+func (r *rollingUpdate) setCondition(desired *variant.Desired, observed variant.Observed) {
 	since := r.lastProgress(observed.Now)
 	updated := r.condition()
 	desired.Rolling = r.unfinished()

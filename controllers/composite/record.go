@@ -13,7 +13,7 @@ import (
 // desiredRevisions returns the desired ControllerRevisions: that of the update revision, then
 // the old ones, oldest first, without unused ones that exceed revisionHistoryLimit. One that
 // does not change is the observed object itself, and so are invalid ones.
-func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*unstructured.Unstructured, error) {
+func (v *Variant) desiredRevisions(observed variant.Observed, r *rollingUpdate) ([]*unstructured.Unstructured, error) {
 	update, err := v.desiredUpdateRevision(observed, r)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*un
 }
 
 // childIDsOf returns the children of a revision.
-func (r *rollout) childIDsOf(rev *revision) []childID {
+func (r *rollingUpdate) childIDsOf(rev *revision) []childID {
 	var ids []childID
 	for _, c := range r.children {
 		if c.revision == rev {
@@ -61,7 +61,7 @@ func (r *revision) withChildIDs(ids []childID, label string) *unstructured.Unstr
 }
 
 // desiredUpdateRevision returns the ControllerRevision of the update revision.
-func (v *Variant) desiredUpdateRevision(observed variant.Observed, r *rollout) (*unstructured.Unstructured, error) {
+func (v *Variant) desiredUpdateRevision(observed variant.Observed, r *rollingUpdate) (*unstructured.Unstructured, error) {
 	update := r.updateRevision
 	ids := r.childIDsOf(update)
 	if update.stored == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // orderCases are about the order of updates when all children are available.
-func orderCases() map[string]rolloutCase {
-	return map[string]rolloutCase{
+func orderCases() map[string]rollingUpdateCase {
+	return map[string]rollingUpdateCase{
 		"FirstPass": {
 			reason:     "New children are created at once.",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c"},
@@ -78,8 +78,8 @@ func orderCases() map[string]rolloutCase {
 }
 
 // healthCases are about what a rollout waits for.
-func healthCases() map[string]rolloutCase {
-	return map[string]rolloutCase{
+func healthCases() map[string]rollingUpdateCase {
+	return map[string]rollingUpdateCase{
 		"Missing": {
 			reason: "An updated child must exist before the next update.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantRevisions: []string{"v2: a =", "v1: b c ="},
@@ -152,8 +152,8 @@ func healthCases() map[string]rolloutCase {
 }
 
 // changeCases are about children that are added and removed during a rollout.
-func changeCases() map[string]rolloutCase {
-	return map[string]rolloutCase{
+func changeCases() map[string]rollingUpdateCase {
+	return map[string]rollingUpdateCase{
 		"Removed": {
 			reason: "A child that is no longer desired is forgotten.", names: "a c", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a c", "v1:"},
@@ -218,9 +218,9 @@ func changeCases() map[string]rolloutCase {
 }
 
 // limitCases are about maxUnavailable, partition, paused and the deadline.
-func limitCases() map[string]rolloutCase {
+func limitCases() map[string]rollingUpdateCase {
 	four := "a b c d"
-	return map[string]rolloutCase{
+	return map[string]rollingUpdateCase{
 		"Two": {
 			reason: "Two may be unavailable at once.", strategy: "maxUnavailable: 2", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c"},
@@ -297,14 +297,14 @@ func limitCases() map[string]rolloutCase {
 }
 
 // answerCases are about the answers of the hook.
-func answerCases() map[string]rolloutCase {
+func answerCases() map[string]rollingUpdateCase {
 	half := func(body map[string]any, call variant.Call) {
 		body["resyncAfterSeconds"] = 9.0
 		if imageOf(call) == "v1" {
 			body["resyncAfterSeconds"] = 2.5
 		}
 	}
-	return map[string]rolloutCase{
+	return map[string]rollingUpdateCase{
 		"NoStatus": {
 			reason: "A hook need not return a status.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit:       answering(func(body map[string]any, _ variant.Call) { delete(body, "status") }),
@@ -358,10 +358,10 @@ func answerCases() map[string]rolloutCase {
 }
 
 // recordCases are about the ControllerRevisions.
-func recordCases() map[string]rolloutCase {
+func recordCases() map[string]rollingUpdateCase {
 	steady := "a=v9 b=v9 c=v9"
 	history := []string{"v1:", "v2:", "v3:", "v9: a b c"}
-	return map[string]rolloutCase{
+	return map[string]rollingUpdateCase{
 		"HistoryKept": {
 			reason: "Old revisions are history.", image: "v9", revisions: history, children: steady,
 			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c =", "v1: =", "v2: =", "v3: ="},

@@ -13,10 +13,10 @@ func only(image string, count int) func(e *env) {
 }
 
 // scaleCases are about children that are added while a rollout is held.
-func scaleCases() map[string]rolloutCase {
+func scaleCases() map[string]rollingUpdateCase {
 	const unwanted = " and the hook wants no such child for an earlier ControllerRevision: " +
 		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths"
-	return map[string]rolloutCase{
+	return map[string]rollingUpdateCase{
 		"PartitionNew": {
 			reason: "A new child in the partition is created from the old revision.", strategy: "partition: 3", revisions: []string{"v1: a b"}, children: "a=v1 b=v1",
 			wantImages: "a=v1 b=v1 c=v1", wantCondition: waiting + "a waits: partition 3 holds it back", wantRevisions: []string{"v2:", "v1: a b c"},
@@ -85,8 +85,8 @@ func scaleCases() map[string]rolloutCase {
 }
 
 // reverseCases are about the order of a StatefulSet.
-func reverseCases() map[string]rolloutCase {
-	return map[string]rolloutCase{
+func reverseCases() map[string]rollingUpdateCase {
+	return map[string]rollingUpdateCase{
 		"ReverseFirst": {
 			reason: "In reverse the last child is updated first.", strategy: "order: Reverse", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v1 b=v1 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: c", "v1: a b"},

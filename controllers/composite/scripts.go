@@ -84,7 +84,7 @@ func (h *history) unusableWarnings() []variant.Warning {
 
 // isRepeated reports whether a revision without children has a state of the parent that the history has already, made by other
 // scripts: an edit of the scripts must not push earlier states of the parent out of it.
-func (r *rollout) isRepeated(rev *revision, unused []*revision) bool {
+func (r *rollingUpdate) isRepeated(rev *revision, unused []*revision) bool {
 	return rev.scripts != "" && slices.ContainsFunc(append(unused, r.updateRevision), func(kept *revision) bool {
 		return jsonvalue.Equal(kept.patch, rev.patch)
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// TestRolloutSimulation makes many rollouts, in every combination of scopes and methods, with a
+// TestRollingUpdateSimulation makes many rolling updates, in every combination of scopes and methods, with a
 // host that is killed after any number of writes of each reconcile.
-func TestRolloutSimulation(t *testing.T) {
+func TestRollingUpdateSimulation(t *testing.T) {
 	scopes := map[string]scope{"namespaced/namespaced": bothInNamespace, "cluster/namespaced": childInOne, "cluster/cluster": bothInNone}
 	limits := map[string]int{"": 1, ", maxUnavailable: 2": 2, ", maxUnavailable: 50%": 3}
 	for place, s := range scopes {

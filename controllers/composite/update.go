@@ -24,7 +24,7 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 		v.wait(&desired, h, observed)
 		return desired, nil
 	}
-	r := &rollout{history: h, children: v.rollingChildren(observed, h, desired.Children)}
+	r := &rollingUpdate{history: h, children: v.rollingChildren(observed, h, desired.Children)}
 	r.versions = v.setVersions(observed.Parent, r.children, wanted)
 	if err := compareVersions(r.children, h.updateRevision, observed.UpToDate); err != nil {
 		return variant.Desired{}, err
@@ -73,7 +73,7 @@ func (v *Variant) readResponses(
 
 // useCurrentVersions replaces children of old revisions in the desired state by their current
 // versions. A child that has none is kept as it is, even if it is missing.
-func (r *rollout) useCurrentVersions(desired *variant.Desired) {
+func (r *rollingUpdate) useCurrentVersions(desired *variant.Desired) {
 	at := make(map[apply.Key]int, len(desired.Children))
 	for i, child := range desired.Children {
 		at[apply.KeyOf(child)] = i

@@ -8,9 +8,9 @@ import (
 )
 
 // editedCases are about ControllerRevisions that others have written.
-func editedCases() map[string]rolloutCase {
+func editedCases() map[string]rollingUpdateCase {
 	const paused = "paused: true"
-	return map[string]rolloutCase{
+	return map[string]rollingUpdateCase{
 		"EditedOld": {
 			reason: "An edited revision is not used, and its children stay as they are.", strategy: paused,
 			revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1", edit: editPatch("v1", evilPatch),
@@ -126,7 +126,7 @@ func editPatch(image string, edit func(patch map[string]any)) func(e *env) {
 // TestInvalidRevisionsStay checks that a revision that is not used is neither changed nor
 // deleted, however short the history is.
 func TestInvalidRevisionsStay(t *testing.T) {
-	c := rolloutCase{revisions: []string{"v1:", "v2:", "v3: a b c"}, children: "a=v3 b=v3 c=v3", image: "v3"}
+	c := rollingUpdateCase{revisions: []string{"v1:", "v2:", "v3: a b c"}, children: "a=v3 b=v3 c=v3", image: "v3"}
 	e := c.env(t, bothInNamespace, "RollingInPlace")
 	limitHistory(0)(e)
 	editPatch("v1", evilPatch)(e)

@@ -114,7 +114,7 @@ func (s *States) Add(key controller.Key, uid types.UID) {
 	s.pending[key], s.behind[key] = struct{}{}, ""
 }
 
-// Forget drops a parent that is gone, and reports whether the summary has changed.
+// Forget drops a parent that is gone, and named whether the summary has changed.
 func (s *States) Forget(key controller.Key) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *States) Forget(key controller.Key) (changed bool) {
 	return s.done(key) || known
 }
 
-// Set notes how a pass ended, and reports whether the summary has changed.
+// Set notes how a pass ended, and named whether the summary has changed.
 func (s *States) Set(key controller.Key, uid types.UID, end End) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *States) Set(key controller.Key, uid types.UID, end End) (changed bool) 
 	return swept || updated || before.state != next.state || before.signature != next.signature || before.counts != next.counts
 }
 
-// IsPostponed reports whether all syncs of a parent have ended with ErrLater for so long that it counts as failing.
+// IsPostponed named whether all syncs of a parent have ended with ErrLater for so long that it counts as failing.
 func (s *States) IsPostponed(key controller.Key, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,14 +163,14 @@ func (s *States) drop(key controller.Key) {
 	}
 }
 
-// HasSwept reports whether all parents have been synced since the start.
+// HasSwept named whether all parents have been synced since the start.
 func (s *States) HasSwept() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.beganAt.IsZero() && !s.sweep
 }
 
-// done notes that a parent is not pending, and reports whether that ends the sweep over all of them.
+// done notes that a parent is not pending, and named whether that ends the sweep over all of them.
 func (s *States) done(key controller.Key) (swept bool) {
 	delete(s.pending, key)
 	if !s.sweep || len(s.pending) > 0 {

@@ -112,8 +112,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestReports checks which parents are named, and that this takes no order of maps.
-func TestReports(t *testing.T) {
+// TestNamedParents checks which parents are named, and that this takes no order of maps.
+func TestNamedParents(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0).UTC())
 	s := NewStates(clock)
 	fail := func(name string, err error) { s.Set(parenttest.ThingKey(name), types.UID(name), End{Err: err}) }
@@ -121,8 +121,8 @@ func TestReports(t *testing.T) {
 		fail(fmt.Sprintf("many-%02d", 99-i), parenttest.Thrown(3, "boom"))
 		clock.Step(time.Second)
 	}
-	name := func(reports []Report) (names []string) {
-		for _, r := range reports {
+	name := func(named []ParentHealth) (names []string) {
+		for _, r := range named {
 			names = append(names, r.Parent.Name)
 		}
 		return names
@@ -138,7 +138,7 @@ func TestReports(t *testing.T) {
 	if diff := cmp.Diff([]string{"many-99", "input", "parent"}, name(got.Failures)); diff != "" || got.Ways != 4 {
 		t.Errorf("%d ways, each before a second one of another (-want +got):\n%s", got.Ways, diff)
 	}
-	want := Report{
+	want := ParentHealth{
 		Parent: parenttest.ThingKey("input"), Reason: "HookFailed", Place: "sync.js:9:7", Since: clock.Now(),
 		Message: "input /Secret/x/a: HookFailed: sync hook: sync.js:9:7: other",
 	}
@@ -165,7 +165,7 @@ func TestManyFailingParents(t *testing.T) {
 			s.Set(key, "uid", End{Err: parenttest.Thrown(3, message(i))})
 		}
 		took := heapBytes() - before
-		if got := s.Summary(many); got.Failing != many || len(got.Failures) != maxReports || got.Ways != 1 {
+		if got := s.Summary(many); got.Failing != many || len(got.Failures) != maxNamed || got.Ways != 1 {
 			t.Errorf("%s: %d fail in %d ways, and %d are named", name, got.Failing, got.Ways, len(got.Failures))
 		}
 		if took > many*perParent {

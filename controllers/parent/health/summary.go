@@ -8,8 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// maxReports is how many of the parents that fail or wait are named.
-const maxReports = 3
+// maxNamed is how many of the parents that fail or wait are named.
+const maxNamed = 3
 
 // Summary is how the parents of a definition are.
 type Summary struct {
@@ -25,14 +25,14 @@ type Summary struct {
 	Ways int
 	// Failures are some of the parents that fail, and Waits some of those that wait. First come parents that differ in the way, and of those
 	// the ones that have been like that for longest.
-	Failures, Waits []Report
+	Failures, Waits []ParentHealth
 	// Sweeping is set from SweepBegan, the start, until all parents that there were are synced. Before, the counts say little.
 	Sweeping   bool
 	SweepBegan time.Time
 }
 
-// Report is how one parent is.
-type Report struct {
+// ParentHealth is how one parent is.
+type ParentHealth struct {
 	Parent controller.Key
 	// Reason is a word in CamelCase. Message is one line, which has the place.
 	Reason, Message string
@@ -61,16 +61,16 @@ func (s *States) Summary(parents int32) Summary {
 	all.Synced = max(0, parents-all.Failing-all.Waiting-all.Pending)
 	all.Updated = max(0, parents-int32(len(s.behind)))
 	if all.Failing > 0 {
-		all.Failures, all.Ways = s.reports(Failing)
+		all.Failures, all.Ways = s.named(Failing)
 	}
 	if all.Waiting > 0 {
-		all.Waits, _ = s.reports(Waiting)
+		all.Waits, _ = s.named(Waiting)
 	}
 	return all
 }
 
-// reports returns some of the parents in a state, and how many ways of it there are. The caller holds the lock.
-func (s *States) reports(state State) (reports []Report, ways int) {
+// named returns some of the parents in a state, and how many ways of it there are. The caller holds the lock.
+func (s *States) named(state State) (named []ParentHealth, ways int) {
 	type candidate struct {
 		key   controller.Key
 		known *parentState
@@ -98,12 +98,12 @@ func (s *States) reports(state State) (reports []Report, ways int) {
 			}
 			return older(a, b)
 		})
-		chosen = chosen[:min(len(chosen), maxReports)]
+		chosen = chosen[:min(len(chosen), maxNamed)]
 	}
 	for _, c := range firsts {
 		keep(c)
 	}
-	if len(firsts) < maxReports {
+	if len(firsts) < maxNamed {
 		for key, known := range s.byParent {
 			if known.state == state && firsts[known.signature].key != key {
 				keep(candidate{key, known, false})
@@ -112,7 +112,7 @@ func (s *States) reports(state State) (reports []Report, ways int) {
 	}
 	for _, c := range chosen {
 		why := c.known.cause.Value()
-		reports = append(reports, Report{c.key, why.Reason, why.Message, why.Place, c.known.since})
+		named = append(named, ParentHealth{c.key, why.Reason, why.Message, why.Place, c.known.since})
 	}
-	return reports, len(firsts)
+	return named, len(firsts)
 }

@@ -1,6 +1,6 @@
 package composite
 
-// A rollout follows section 3.9 of the specification. Children of the update revision are as
+// rollingUpdate follows section 3.9 of the specification. Children of the update revision are as
 // its answer wants them, the others as the answer for their own revision does. Each reconcile
 // assigns some children to the update revision:
 //
@@ -22,7 +22,7 @@ package composite
 // A new child is created as the update revision wants it, unless it is held while others of
 // its kind are of old revisions: then it is created as the newest of these that wants it, or
 // not until it is released.
-type rollout struct {
+type rollingUpdate struct {
 	*history
 	versions versions
 	children []*rollingChild
@@ -37,7 +37,7 @@ type rollout struct {
 }
 
 // run sets the revision of each child.
-func (r *rollout) run() {
+func (r *rollingUpdate) run() {
 	r.assignRevisions()
 	for _, c := range r.children {
 		c.assess(r.updateRevision)
@@ -60,7 +60,7 @@ func (r *rollout) run() {
 
 // assignRevisions sets the revision of children that need no update and then of new ones,
 // which depends on the revisions that are still in use.
-func (r *rollout) assignRevisions() {
+func (r *rollingUpdate) assignRevisions() {
 	var added []*rollingChild
 	for _, c := range r.children {
 		switch {
@@ -74,7 +74,7 @@ func (r *rollout) assignRevisions() {
 }
 
 // count adds by to the counters that a child belongs to.
-func (r *rollout) count(c *rollingChild, by int) {
+func (r *rollingUpdate) count(c *rollingChild, by int) {
 	if c.updating {
 		r.updating += by
 	}
@@ -85,7 +85,7 @@ func (r *rollout) count(c *rollingChild, by int) {
 
 // mayUpdate reports whether the update of a child may start. An available child does not
 // overtake one that waits.
-func (r *rollout) mayUpdate(c *rollingChild) bool {
+func (r *rollingUpdate) mayUpdate(c *rollingChild) bool {
 	switch {
 	case c.updating:
 		return r.updating-1 < c.maxUnavailable
@@ -97,7 +97,7 @@ func (r *rollout) mayUpdate(c *rollingChild) bool {
 }
 
 // unfinished returns which child the rolling update waits for, or "". One that is held on purpose does not count.
-func (r *rollout) unfinished() string {
+func (r *rollingUpdate) unfinished() string {
 	if r.waiting() {
 		return r.blocker.String()
 	}
@@ -109,7 +109,7 @@ func (r *rollout) unfinished() string {
 	return ""
 }
 
-func (r *rollout) startUpdate(c *rollingChild) {
+func (r *rollingUpdate) startUpdate(c *rollingChild) {
 	r.count(c, -1)
 	c.revision, c.updating, c.unavailableReason = r.updateRevision, true, reasonNotUpdated
 	r.count(c, 1)

@@ -18,8 +18,8 @@ import (
 
 const ready = `statusChecks: {conditions: [{type: Ready, status: "True"}]}`
 
-// rolloutCase is one reconcile of a parent, by default at image v2 with the items a, b and c.
-type rolloutCase struct {
+// rollingUpdateCase is one reconcile of a parent, by default at image v2 with the items a, b and c.
+type rollingUpdateCase struct {
 	reason string
 	// strategy is added to the method, as YAML. method narrows the case to one.
 	strategy, method string
@@ -41,9 +41,9 @@ type rolloutCase struct {
 	wantWarnings []string
 }
 
-// TestRollout makes one reconcile in all combinations of scopes and methods.
-func TestRollout(t *testing.T) {
-	cases := rolloutCases()
+// TestRollingUpdate makes one reconcile in all combinations of scopes and methods.
+func TestRollingUpdate(t *testing.T) {
+	cases := rollingUpdateCases()
 	if len(cases) < 45 {
 		t.Fatalf("%d cases", len(cases))
 	}
@@ -59,7 +59,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-func (c rolloutCase) run(t *testing.T, s scope, method string) {
+func (c rollingUpdateCase) run(t *testing.T, s scope, method string) {
 	e := c.env(t, s, method)
 	o := e.observed()
 	before := e.observed()
@@ -76,12 +76,12 @@ func (c rolloutCase) run(t *testing.T, s scope, method string) {
 	if err != nil {
 		t.Fatalf("%s: %v", c.reason, err)
 	}
-	got := rolloutCase{
+	got := rollingUpdateCase{
 		wantImages: images(d.Children), wantCondition: withoutScope(describeCondition(d.Status)), wantKeep: describeKeep(d), wantResync: d.ResyncAfterSeconds,
 		wantRevisions: describeDesiredRevisions(o, d),
 	}
-	want := rolloutCase{wantImages: c.wantImages, wantCondition: c.wantCondition, wantKeep: c.wantKeep, wantResync: c.wantResync, wantRevisions: c.wantRevisions}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rolloutCase{})); diff != "" {
+	want := rollingUpdateCase{wantImages: c.wantImages, wantCondition: c.wantCondition, wantKeep: c.wantKeep, wantResync: c.wantResync, wantRevisions: c.wantRevisions}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rollingUpdateCase{})); diff != "" {
 		t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 	}
 	matches := func(w variant.Warning, part string) bool {
@@ -93,7 +93,7 @@ func (c rolloutCase) run(t *testing.T, s scope, method string) {
 	}
 }
 
-func (c rolloutCase) env(t *testing.T, s scope, method string) *env {
+func (c rollingUpdateCase) env(t *testing.T, s scope, method string) *env {
 	t.Helper()
 	names := "a b c"
 	if c.names != "" {
@@ -236,9 +236,9 @@ const (
 	deadlineExceeded = "False ProgressDeadlineExceeded: "
 )
 
-func rolloutCases() map[string]rolloutCase {
-	all := map[string]rolloutCase{}
-	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), limitCases(), scaleCases(), reverseCases(), answerCases(), recordCases(), editedCases()} {
+func rollingUpdateCases() map[string]rollingUpdateCase {
+	all := map[string]rollingUpdateCase{}
+	for _, part := range []map[string]rollingUpdateCase{orderCases(), healthCases(), changeCases(), limitCases(), scaleCases(), reverseCases(), answerCases(), recordCases(), editedCases()} {
 		for name, c := range part {
 			if _, twice := all[name]; twice {
 				panic(fmt.Sprintf("%s is defined twice", name))
