@@ -173,10 +173,10 @@ func heading(o object) string { return o.kind + " " + o.path }
 // anchor returns GitHub's anchor of a heading.
 func anchor(heading string) string {
 	keep := func(r rune) rune {
-		switch {
-		case r == ' ':
+		switch r {
+		case ' ':
 			return '-'
-		case r == '.' || r == '[' || r == ']':
+		case '.', '[', ']':
 			return -1
 		default:
 			return r

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) != 2 {
-		return fmt.Errorf("write hooktypes typescript|markdown|cel DIRECTORY")
+		return errors.New("write hooktypes typescript|markdown|cel DIRECTORY")
 	}
 	declarations, err := read(args[1])
 	if err != nil {

@@ -131,7 +131,7 @@ func (r *reader) alias(name string) string {
 	if text := r.directive(name, aliasDirective); text != "" {
 		return text
 	}
-	r.fail("%s: is not a struct, and has no comment %stype", name, aliasDirective)
+	r.failf("%s: is not a struct, and has no comment %stype", name, aliasDirective)
 	return ""
 }
 
@@ -145,7 +145,7 @@ func (r *reader) fields(of string, structure *ast.StructType) []field {
 		}
 		part, _ := f.Type.(*ast.Ident)
 		if part == nil || r.types[part.Name] == nil {
-			r.fail("%s: embeds a struct of another package", of)
+			r.failf("%s: embeds a struct of another package", of)
 			return nil
 		}
 		inner, _ := r.types[part.Name].Type.(*ast.StructType)
@@ -158,24 +158,24 @@ func (r *reader) fields(of string, structure *ast.StructType) []field {
 func (r *reader) field(of string, f *ast.Field) field {
 	name := f.Names[0].Name
 	if f.Tag == nil {
-		r.fail("%s.%s: has no tags", of, name)
+		r.failf("%s.%s: has no tags", of, name)
 		return field{}
 	}
 	text, err := strconv.Unquote(f.Tag.Value)
 	if err != nil {
-		r.fail("%s.%s: %v", of, name, err)
+		r.failf("%s.%s: %v", of, name, err)
 	}
 	tags := reflect.StructTag(text)
 	key, options, _ := strings.Cut(tags.Get("json"), ",")
 	if key == "" && options != "inline" {
-		r.fail("%s.%s: has no json tag with a name", of, name)
+		r.failf("%s.%s: has no json tag with a name", of, name)
 	}
 	doc := f.Doc.Text()
 	if rest, ok := strings.CutPrefix(doc, name+" "); ok && key != "" {
 		doc = key + " " + rest
 	}
 	if doc == "" {
-		r.fail("%s.%s: has no comment", of, name)
+		r.failf("%s.%s: has no comment", of, name)
 	}
 	kind := tags.Get("typescript")
 	if rest, ok := f.Type.(*ast.MapType); ok && key == "" {
@@ -210,11 +210,11 @@ func (r *reader) kind(of string, t ast.Expr) string {
 	case *ast.MapType:
 		return "{ [key: string]: " + r.kind(of, t.Value) + " }"
 	}
-	r.fail("%s: has a field of a type that hooktypes does not know: write a tag typescript", of)
+	r.failf("%s: has a field of a type that hooktypes does not know: write a tag typescript", of)
 	return ""
 }
 
-func (r *reader) fail(format string, args ...any) {
+func (r *reader) failf(format string, args ...any) {
 	if r.failed == nil {
 		r.failed = fmt.Errorf(format, args...)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +19,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) != 1 {
-		return fmt.Errorf("write libraryreference FILE")
+		return errors.New("write libraryreference FILE")
 	}
 	text, err := os.ReadFile(args[0])
 	if err != nil {

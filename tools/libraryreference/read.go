@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -58,7 +59,7 @@ func read(text string) ([]section, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no line comment is the title of a section")
+		return nil, errors.New("no line comment is the title of a section")
 	}
 	return all, nil
 }

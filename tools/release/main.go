@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func run(args []string) error {
 	case len(args) > 4 && args[0] == "pack":
 		return pack(args[1], args[2], args[3], args[4:])
 	default:
-		return fmt.Errorf("write release check VERSION, or release pack VERSION DIRECTORY MANIFEST OS/ARCH, with any number of OS/ARCH")
+		return errors.New("write release check VERSION, or release pack VERSION DIRECTORY MANIFEST OS/ARCH, with any number of OS/ARCH")
 	}
 }
 

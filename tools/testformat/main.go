@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,7 @@ const rootType = "ControllerTest"
 
 func run(args []string, out io.Writer) error {
 	if len(args) != 2 {
-		return fmt.Errorf("write testformat schema|markdown DIRECTORY")
+		return errors.New("write testformat schema|markdown DIRECTORY")
 	}
 	r, err := read(args[1])
 	if err != nil {
