@@ -196,6 +196,7 @@ func TestAttacks(t *testing.T) {
 		}
 		return nil
 	})
+	release(t, e)
 	if after := contentsOf(t, victim); !maps.Equal(before, after) {
 		t.Errorf("the victim's objects were %v, and are %v", before, after)
 	}
@@ -215,6 +216,29 @@ func forge(t *testing.T, e *env.Env, namespace string) {
 	}
 	e.ApplyThing("after", "set: composite", "")
 	e.WaitFor(e.Things(), "after", env.HasSaid("tried"))
+}
+
+// release deletes the definitions, and waits until the host has taken their finalizers off, as the account, too.
+func release(t *testing.T, e *env.Env) {
+	t.Helper()
+	e.Delete(env.CompositeControllers, "", e.Namespace+"-global")
+	e.Delete(env.CompositeControllers, "", e.Namespace+"-thing")
+	e.Delete(env.DecoratorControllers, "", e.Namespace+"-thing")
+	e.Delete(env.MapControllers, "", e.Namespace+"-thing")
+	cluster.Eventually(t, time.Minute, func() error {
+		for _, resource := range []schema.GroupVersionResource{e.Things(), e.Resource("Global")} {
+			objects, err := e.Cluster.Dynamic().Resource(resource).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for i := range objects.Items {
+				if object := &objects.Items[i]; len(object.GetFinalizers()) > 0 {
+					return fmt.Errorf("%s %s has the finalizers %v", object.GetKind(), object.GetName(), object.GetFinalizers())
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // contentsOf returns the version of each object in a namespace that an attack is on.
