@@ -13,30 +13,30 @@ func TestUnfinished(t *testing.T) {
 		want string // a part, or empty if it is done
 	}{
 		"Done": {
-			reason:      "All are of the update revision, so that nothing is compared. They are not taken for ones that are not updated yet.",
+			reason:            "All are of the update revision, so that nothing is compared. They are not taken for ones that are not updated yet.",
 			rollingUpdateCase: rollingUpdateCase{revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2"},
 		},
 		"DoneChecked": {
-			reason:      "The same with status checks.",
+			reason:            "The same with status checks.",
 			rollingUpdateCase: rollingUpdateCase{strategy: ready, revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2"},
 		},
 		"LastUnhealthy": {
-			reason:      "The last one has been updated and does not pass its checks.",
+			reason:            "The last one has been updated and does not pass its checks.",
 			rollingUpdateCase: rollingUpdateCase{strategy: ready, revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2!"},
-			want:        "Item prod/c has condition Ready with status False",
+			want:              "Item prod/c has condition Ready with status False",
 		},
 		"LastBeingDeleted": {
-			reason:      "The last one is being recreated.",
+			reason:            "The last one is being recreated.",
 			rollingUpdateCase: rollingUpdateCase{revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2-"},
-			want:        "Item prod/c is being deleted",
+			want:              "Item prod/c is being deleted",
 		},
 		"Waiting": {
-			reason:      "Others wait for the first one.",
+			reason:            "Others wait for the first one.",
 			rollingUpdateCase: rollingUpdateCase{strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1"},
-			want:        "Item prod/b waits for Item prod/a, which has condition Ready",
+			want:              "Item prod/b waits for Item prod/a, which has condition Ready",
 		},
 		"Held": {
-			reason:      "One that is held on purpose is waited for by nobody.",
+			reason:            "One that is held on purpose is waited for by nobody.",
 			rollingUpdateCase: rollingUpdateCase{strategy: "partition: 1", revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1"},
 		},
 	} {
