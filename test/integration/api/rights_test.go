@@ -71,7 +71,7 @@ func TestEditorsMayNotWriteRevisions(t *testing.T) {
 			})
 		}
 	}
-	e.Kubectl("apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "..", "manifests", "host", "rbac.yaml"))
+	e.Kubectl("apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "..", "manifests", "host", "view.yaml"))
 	e.Apply(probeRole)
 	waitUntilCan("get", schema.GroupVersionResource{Group: "probe.example.com", Version: "v1", Resource: "probes"})
 	waitUntilCan("list", env.Revisions)
