@@ -38,7 +38,7 @@ func TestThousandFailingParents(t *testing.T) {
 	view := ready(metav1.ConditionTrue, "Running")
 	begin, writes := time.Unix(100, 0), 0
 	for tick := range 600 {
-		failures := []parent.ParentHealth{failing("a", "HookFailed", string(rune('a'+tick%26)))}
+		failures := []parent.Health{failing("a", "HookFailed", string(rune('a'+tick%26)))}
 		view.running.parents = status.Parents{Summary: &parent.Summary{Parents: 1000, Failing: int32(1 + tick%1000), Failures: failures}}
 		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
 		if s.parentsDelay(next, begin.Add(time.Duration(tick)*100*time.Millisecond)) == 0 {

@@ -184,7 +184,7 @@ func TestParentsDelay(t *testing.T) {
 		view.conditions[1].Reason = step.state
 		view.running.parents = status.Parents{Summary: &parent.Summary{Parents: step.parents, Failing: step.failing}}
 		if step.failing > 0 {
-			view.running.parents.Summary.Failures = []parent.ParentHealth{failing("a", "HookFailed", "m")}
+			view.running.parents.Summary.Failures = []parent.Health{failing("a", "HookFailed", "m")}
 		}
 		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
 		got := s.parentsDelay(next, begin.Add(step.after))
@@ -198,8 +198,8 @@ func TestParentsDelay(t *testing.T) {
 }
 
 // failing returns a report on a parent.
-func failing(name, reason, message string) parent.ParentHealth {
-	return parent.ParentHealth{
+func failing(name, reason, message string) parent.Health {
+	return parent.Health{
 		Parent: controller.Key{Kind: schema.GroupVersionKind{Kind: "Thing"}, Namespace: "x", Name: name},
 		Reason: reason, Message: message, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	}

@@ -27,8 +27,8 @@ type (
 	Selection = related.Selection
 	// Summary is how the parents of a definition are.
 	Summary = health.Summary
-	// ParentHealth is how one parent is.
-	ParentHealth = health.ParentHealth
+	// Health is how one parent is.
+	Health = health.ParentHealth
 	// State is how a parent is.
 	State = health.State
 	// LastSync is how a parent was synced last.

@@ -97,7 +97,7 @@ func failVerb(s *parent.Summary) string {
 }
 
 // describe returns a line for each report, and how many there are besides.
-func describe(reports []parent.ParentHealth, count int32) string {
+func describe(reports []parent.Health, count int32) string {
 	var lines []string
 	for _, report := range reports {
 		lines = append(lines, fmt.Sprintf("%s: %s (since %s)", report.Parent, report.Message, report.Since.UTC().Format(time.RFC3339)))

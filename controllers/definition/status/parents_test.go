@@ -14,8 +14,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-func reportOn(name, reason, message string) parent.ParentHealth {
-	return parent.ParentHealth{
+func reportOn(name, reason, message string) parent.Health {
+	return parent.Health{
 		Parent: controller.Key{Kind: schema.GroupVersionKind{Kind: "Thing"}, Namespace: "x", Name: name},
 		Reason: reason, Message: message, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	}
@@ -33,11 +33,11 @@ func TestParentsCondition(t *testing.T) {
 			metav1.Condition{Status: "Unknown", Reason: "NotRunning", Message: "no parent is synced: see the condition Ready"}},
 		"Listing": {"nor does a list of them that is not there yet", nil, true,
 			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "parents are being synced for the first time since the start"}},
-		"First": {"half of the first syncs say nothing", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.ParentHealth{a}, Sweeping: true}, true,
+		"First": {"half of the first syncs say nothing", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.Health{a}, Sweeping: true}, true,
 			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "parents are being synced for the first time since the start"}},
 		"Long": {"when they take long, it is not known whether the others fail", &parent.Summary{Parents: 2, Synced: 1, Pending: 1, Sweeping: true}, false,
 			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "not all parents have been synced since the start"}},
-		"LongFailing": {"but a failure is one", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.ParentHealth{b}, Ways: 1, Sweeping: true}, false,
+		"LongFailing": {"but a failure is one", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.Health{b}, Ways: 1, Sweeping: true}, false,
 			metav1.Condition{Status: "False", Reason: "ApplyFailed", Message: "1 of 2 parents fail: Thing x/b: ApplyFailed: forbidden (since 2026-01-02T03:04:05Z)"}},
 		"None": {"no parents do not fail", &parent.Summary{}, false,
 			metav1.Condition{Status: "True", Reason: "NoParents", Message: "there are no parents"}},
@@ -45,12 +45,12 @@ func TestParentsCondition(t *testing.T) {
 			metav1.Condition{Status: "True", Reason: "Synced", Message: "the last syncs of all parents succeeded"}},
 		"New": {"a parent that was just created does not make it Unknown", &parent.Summary{Parents: 7, Synced: 6, Pending: 1}, false,
 			metav1.Condition{Status: "True", Reason: "Synced", Message: "the last syncs of all parents succeeded"}},
-		"Waiting": {"a hook that waits does not fail", &parent.Summary{Parents: 7, Waiting: 1, Waits: []parent.ParentHealth{reportOn("a", "Late", "Late: no Secret")}}, false,
+		"Waiting": {"a hook that waits does not fail", &parent.Summary{Parents: 7, Waiting: 1, Waits: []parent.Health{reportOn("a", "Late", "Late: no Secret")}}, false,
 			metav1.Condition{Status: "True", Reason: "Waiting", Message: "no parent fails, and 1 of 7 wait: Thing x/a: Late: no Secret (since 2026-01-02T03:04:05Z)"}},
-		"One": {"the only parent", &parent.Summary{Parents: 1, Failing: 1, Failures: []parent.ParentHealth{a}, Ways: 1}, false,
+		"One": {"the only parent", &parent.Summary{Parents: 1, Failing: 1, Failures: []parent.Health{a}, Ways: 1}, false,
 			metav1.Condition{Status: "False", Reason: "HookFailed", Message: "1 of 1 parent fails: Thing x/a: HookFailed: sync hook: sync.js:3:7: boom (since 2026-01-02T03:04:05Z)"}},
 		"Many": {"the first line is what kubectl get shows; the first reason is the condition's", &parent.Summary{
-			Parents: 1000, Failing: 900, Waiting: 100, Failures: []parent.ParentHealth{b, a, a}, Ways: 5}, false,
+			Parents: 1000, Failing: 900, Waiting: 100, Failures: []parent.Health{b, a, a}, Ways: 5}, false,
 			metav1.Condition{Status: "False", Reason: "ApplyFailed", Message: "900 of 1000 parents fail in 5 ways: Thing x/b: ApplyFailed: forbidden (since 2026-01-02T03:04:05Z)\n" +
 				"Thing x/a: HookFailed: sync hook: sync.js:3:7: boom (since 2026-01-02T03:04:05Z)\n" +
 				"Thing x/a: HookFailed: sync hook: sync.js:3:7: boom (since 2026-01-02T03:04:05Z)\nand 897 more"}},
@@ -81,7 +81,7 @@ func TestParentsInStatus(t *testing.T) {
 		}
 		return string(c.Status) + " " + c.Reason + counts
 	}
-	failing := &parent.Summary{Parents: 3, Synced: 1, Failing: 2, FailingInputs: 4, Failures: []parent.ParentHealth{reportOn("a", "HookFailed", "m")}}
+	failing := &parent.Summary{Parents: 3, Synced: 1, Failing: 2, FailingInputs: 4, Failures: []parent.Health{reportOn("a", "HookFailed", "m")}}
 	for i, step := range []struct {
 		reason string
 		status Parents
