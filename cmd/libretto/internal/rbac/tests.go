@@ -21,9 +21,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 )
 
-// exploreFactor is how many times as long a case may take that is explored.
-const exploreFactor = 10
-
 // seen is what definitions were seen to do in tests, by KIND NAME. It is a simulation.Observer.
 type seen struct {
 	mu    sync.Mutex
@@ -112,8 +109,8 @@ func (p *printer) runTests(ctx context.Context, filenames []string) error {
 		},
 	}
 	if p.explore {
-		explorer := explore.Explorer{Options: explore.Options{Paths: p.paths, Workers: o.Parallel}}
-		o.RunCase, o.Parallel, o.Timeout = explorer.RunCase, 1, exploreFactor*o.Timeout
+		explorer := explore.Explorer{Options: explore.Options{Paths: p.paths}}
+		explorer.AddTo(&o)
 	}
 	if _, err := suite.Run(ctx, o); err != nil {
 		return cli.Cannot(err)

@@ -18,9 +18,6 @@ type exploreOptions struct {
 	seed    uint64
 }
 
-// exploreFactor is how many times as long a case may take that is explored.
-const exploreFactor = 10
-
 func (o *exploreOptions) addTo(f *pflag.FlagSet) {
 	o.paths = explore.DefaultPaths
 	f.BoolVar(&o.explore, "explore", false, "let things go wrong in all states of each case: all paths must come to the same end")
@@ -51,13 +48,13 @@ func (o *exploreOptions) arguments() []string {
 	return words
 }
 
-// apply makes a run explore its cases: one after another, each on all processors. say is called with the result of each.
+// apply makes a run explore its cases. say is called with the result of each.
 func (o *exploreOptions) apply(to *suite.Options, say func(string)) {
 	if !o.explore {
 		return
 	}
 	explorer := explore.Explorer{
-		Options: explore.Options{Paths: o.paths, Seed: o.seed, Workers: to.Parallel},
+		Options: explore.Options{Paths: o.paths, Seed: o.seed},
 		Explored: func(r controllertest.Result, report explore.Report) {
 			if report.Skipped != "" {
 				say(fmt.Sprintf("%s: not explored: %s", r.ID(), report.Skipped))
@@ -66,7 +63,7 @@ func (o *exploreOptions) apply(to *suite.Options, say func(string)) {
 			}
 		},
 	}
-	to.RunCase, to.Parallel, to.Timeout = explorer.RunCase, 1, exploreFactor*to.Timeout
+	explorer.AddTo(to)
 }
 
 // left returns the end of a sentence about paths that were not made.

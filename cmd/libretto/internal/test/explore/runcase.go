@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -16,6 +17,15 @@ type Explorer struct {
 	Explored func(controllertest.Result, Report)
 
 	made map[*controllertest.ControllerTest]map[uint64]bool
+}
+
+// timeoutFactor is how many times as long a case may take that is explored.
+const timeoutFactor = 10
+
+// AddTo makes a run explore its cases: one after another, each on all processors.
+func (e *Explorer) AddTo(run *suite.Options) {
+	e.Workers = run.Parallel
+	run.RunCase, run.Parallel, run.Timeout = e.RunCase, 1, timeoutFactor*run.Timeout
 }
 
 // RunCase runs a case as controllertest.RunCase does, and explores it if it passes.
