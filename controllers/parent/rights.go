@@ -30,7 +30,7 @@ func (r *Reconciler) Require(required func(namespace string) []access.Right) { r
 // awaitRights reports whether a parent waits because the definition's account lacks rights that any sync may need: then nothing is begun.
 // What is unknown is left to the API server.
 func (r *Reconciler) awaitRights(ctx context.Context, key controller.Key, parent *unstructured.Unstructured) bool {
-	if r.required == nil || !r.checksReads() {
+	if r.required == nil || !r.checksRights() {
 		return false
 	}
 	missing, _ := r.env.Access.Missing(ctx, r.required(parent.GetNamespace()))
@@ -73,7 +73,7 @@ func (r *Reconciler) Namespaces() []string {
 // checkWrites returns an error if the account of the definition may not make all of some changes outside of the parent's namespace, where
 // what it may is not known before. None is made then, so that nothing is half written.
 func (p *pass) checkWrites(ctx context.Context, changes []apply.Change) error {
-	if !p.checksReads() {
+	if !p.checksRights() {
 		return nil
 	}
 	var rights []access.Right
@@ -123,13 +123,13 @@ func RightsFor(change apply.Change) []access.Right {
 	return rights
 }
 
-// checksReads reports whether what hooks are shown depends on the account of the definition.
-func (r *shared) checksReads() bool { return !r.config.Account.IsHost() && r.env.Access != nil }
+// checksRights reports whether the API server is asked what the account of the definition may do.
+func (r *shared) checksRights() bool { return !r.config.Account.IsHost() && r.env.Access != nil }
 
 // checkReads returns an error unless the account of the definition may list and watch objects of a resource where they are. The caches are
 // filled by the host's account, so that it is called before hooks are shown an object.
 func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
-	if !p.checksReads() {
+	if !p.checksRights() {
 		return nil
 	}
 	for i, object := range objects {
@@ -147,7 +147,7 @@ func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResou
 // checkRelated is checkReads for the related objects of rules. A rule needs the right to read where it looks, as that there is nothing is
 // an answer too.
 func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []*unstructured.Unstructured) error {
-	if !p.checksReads() {
+	if !p.checksRights() {
 		return nil
 	}
 	for _, rule := range rules {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,7 +81,7 @@ func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionRe
 // as the API server's error Forbidden, or why that is unknown.
 func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string) error {
 	account, _ := identity.AccountOf(ctx)
-	for _, verb := range []string{"list", "watch"} {
+	for _, verb := range ReadVerbs {
 		asked := question{account, Right{Verb: verb, GroupResource: resource.GroupResource(), Namespace: namespace}}
 		allowed, err := r.reviewAnywhere(ctx, asked)
 		if err != nil {
@@ -97,23 +98,23 @@ func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionReso
 // others are unknown.
 func (r *Reviewer) Missing(ctx context.Context, rights []Right) ([]Right, error) {
 	account, _ := identity.AccountOf(ctx)
-	lacks := make([]bool, len(rights))
+	open := r.withoutAllowed(account, rights)
+	if len(open) == 0 {
+		return nil, nil
+	}
+	lacks := make([]bool, len(open))
 	var asking errgroup.Group
 	asking.SetLimit(maxAtOnce)
-	for i, right := range rights {
-		asked := question{account, right}
-		if r.isAllowed(asked) {
-			continue
-		}
+	for i, right := range open {
 		asking.Go(func() error {
-			allowed, err := r.reviewAnywhere(ctx, asked)
+			allowed, err := r.reviewAnywhere(ctx, question{account, right})
 			lacks[i] = err == nil && !allowed
 			return err
 		})
 	}
 	err := asking.Wait()
 	var missing []Right
-	for i, right := range rights {
+	for i, right := range open {
 		if lacks[i] {
 			missing = append(missing, right)
 		}
@@ -121,14 +122,19 @@ func (r *Reviewer) Missing(ctx context.Context, rights []Right) ([]Right, error)
 	return missing, err
 }
 
-// isAllowed reports whether it is known that the answer is yes, for the namespace or for all.
-func (r *Reviewer) isAllowed(asked question) bool {
-	everywhere := asked
-	everywhere.Namespace = ""
+// withoutAllowed returns the rights that an account is not known to have, for the namespace or for all. It is called in each sync.
+func (r *Reviewer) withoutAllowed(account identity.Account, rights []Right) (open []Right) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	return r.reviews[asked].allows(now) || r.reviews[everywhere].allows(now)
+	for _, right := range rights {
+		everywhere := right
+		everywhere.Namespace = ""
+		if !r.reviews[question{account, right}].allows(now) && !r.reviews[question{account, everywhere}].allows(now) {
+			open = append(open, right)
+		}
+	}
+	return open
 }
 
 func (r review) allows(now time.Time) bool { return r.allowed && now.Before(r.until) }
@@ -136,11 +142,11 @@ func (r review) allows(now time.Time) bool { return r.allowed && now.Before(r.un
 // reviewAnywhere is review for all namespaces before the one: most accounts that may do something in one namespace may do it in all, or in
 // few.
 func (r *Reviewer) reviewAnywhere(ctx context.Context, asked question) (bool, error) {
-	if r.isAllowed(asked) {
+	if len(r.withoutAllowed(asked.account, []Right{asked.Right})) == 0 {
 		return true, nil
 	}
 	ttl := createTTL
-	if asked.Verb == "list" || asked.Verb == "watch" {
+	if slices.Contains(ReadVerbs, asked.Verb) {
 		ttl = readTTL
 	}
 	everywhere := asked

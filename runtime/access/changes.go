@@ -26,6 +26,9 @@ type Changes struct {
 	begun  sync.Once
 }
 
+// RightsResources are the resources of the group rbac.authorization.k8s.io whose objects say what accounts may do.
+var RightsResources = []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+
 // changeDelay is how long after a change it is reported, so that the API server has seen it too, and others of the same client with it, and
 // changePause the time until the next one is: each costs reviews for all definitions with accounts.
 const changeDelay, changePause = 500 * time.Millisecond, time.Second
@@ -34,15 +37,15 @@ const changeDelay, changePause = 500 * time.Millisecond, time.Second
 func (c *Changes) Begin(ctx context.Context, changed func()) {
 	c.begun.Do(func() {
 		events := make(chan struct{}, 1)
-		for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+		for _, resource := range RightsResources {
 			go c.watch(ctx, resource, events)
 		}
-		go c.tell(ctx, events, changed)
+		go c.notify(ctx, events, changed)
 	})
 }
 
-// tell calls changed for events, once for those that come together.
-func (c *Changes) tell(ctx context.Context, events <-chan struct{}, changed func()) {
+// notify calls changed for events, once for those that come together.
+func (c *Changes) notify(ctx context.Context, events <-chan struct{}, changed func()) {
 	for {
 		select {
 		case <-events:
@@ -83,7 +86,7 @@ func (c *Changes) watch(ctx context.Context, resource string, events chan<- stru
 		Logger: &c.Log, Name: resource,
 	})
 	pause := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 5 * time.Minute}
-	_ = pause.DelayWithReset(clock.RealClock{}, 10*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	_ = pause.DelayWithReset(c.Clock, 10*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil {
 			c.Log.V(1).Info("changes of rights are noticed late", "resource", resource, "reason", err.Error())
 		}

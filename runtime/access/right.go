@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// ReadVerbs are the verbs that it takes to be shown the objects of a resource.
+var ReadVerbs = []string{"list", "watch"}
+
 // Right is what an account may do: a verb on the objects of a resource.
 type Right struct {
 	Verb string

@@ -215,11 +215,13 @@ func decode[T any](object *unstructured.Unstructured) (*T, error) {
 	return definition, nil
 }
 
+// ShortKind returns the kind as names of objects have it, such as composite.
+func (p *Plan) ShortKind() string { return strings.ToLower(strings.TrimSuffix(p.Kind, "Controller")) }
+
 // managers returns the field managers of a definition.
 func (p Planner) managers(plan *Plan) serverside.Managers {
-	kind := strings.ToLower(strings.TrimSuffix(plan.Kind, "Controller"))
 	return serverside.Managers{
-		Own: serverside.ManagerName(p.FieldManager, kind, plan.Name), Former: append(parent.FormerManagers(), p.FieldManager),
+		Own: serverside.ManagerName(p.FieldManager, plan.ShortKind(), plan.Name), Former: append(parent.FormerManagers(), p.FieldManager),
 	}
 }
 

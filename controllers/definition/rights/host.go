@@ -3,6 +3,7 @@ package rights
 import (
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -26,11 +27,11 @@ func OfHost(host string) []Need {
 	}
 	for _, plural := range plan.Kinds {
 		right := of(v1alpha1.GroupName, plural)
-		c.add(Required, Fixed, right, false, readVerbs...)
+		c.add(Required, Fixed, right, false, access.ReadVerbs...)
 		right.Subresource = "status"
 		c.add(Required, Fixed, right, false, "update", "patch")
 	}
-	c.add(Required, Fixed, of("apiextensions.k8s.io", "customresourcedefinitions"), false, readVerbs...)
+	c.add(Required, Fixed, of("apiextensions.k8s.io", "customresourcedefinitions"), false, access.ReadVerbs...)
 	c.add(Required, Fixed, of("", "events"), true, "create", "patch")
 	c.fixed("coordination.k8s.io", "leases", "", host, "", "get", "create", "update")
 	c.fixed("", "configmaps", "", host, "", "get", "create", "update") // The record of finalizers.
@@ -58,7 +59,7 @@ var archived = schema.GroupResource{Group: "apps", Resource: "controllerrevision
 func (c *collector) caches(d Definition) {
 	for _, need := range d.Needs {
 		isArchive := need.GroupResource == archived && need.Place == Fixed
-		if right := need.Right; slices.Contains(readVerbs, right.Verb) && right.Name == "" && !isArchive {
+		if right := need.Right; slices.Contains(access.ReadVerbs, right.Verb) && right.Name == "" && !isArchive {
 			right.Namespace = ""
 			c.add(Required, Fixed, right, false, right.Verb)
 		}
@@ -70,7 +71,7 @@ func (c *collector) caches(d Definition) {
 		}
 	}
 	if byNamespace {
-		c.add(Required, Fixed, access.Right{GroupResource: schema.GroupResource{Resource: "namespaces"}}, false, readVerbs...)
+		c.add(Required, Fixed, access.Right{GroupResource: schema.GroupResource{Resource: "namespaces"}}, false, access.ReadVerbs...)
 	}
 }
 
@@ -78,9 +79,9 @@ func (c *collector) caches(d Definition) {
 func (c *collector) impersonation(account identity.Account, needs []Need) {
 	const as = "impersonate-on:serviceaccount:"
 	c.fixed("authentication.k8s.io", "serviceaccounts", "", account.Namespace, account.Name, "impersonate:serviceaccount")
-	for _, plural := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} { // To notice changes at once.
-		of := schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: plural}
-		c.add(Required, Fixed, access.Right{GroupResource: of}, false, readVerbs...)
+	for _, plural := range access.RightsResources { // To notice changes at once.
+		of := schema.GroupResource{Group: rbacv1.GroupName, Resource: plural}
+		c.add(Required, Fixed, access.Right{GroupResource: of}, false, access.ReadVerbs...)
 	}
 	reviews := schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}
 	c.add(Required, Fixed, access.Right{GroupResource: reviews}, false, as+"create")

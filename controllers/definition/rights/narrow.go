@@ -31,7 +31,7 @@ func Selected(plan *plan.Plan, namespace string, selection parent.Selection) []N
 	}
 	c := collector{}
 	of := access.Right{GroupResource: selection.Resource.GroupResource()}
-	c.add(Possible, place, of, selection.Resource.Namespaced, readVerbs...)
+	c.add(Possible, place, of, selection.Resource.Namespaced, access.ReadVerbs...)
 	return c.needs
 }
 

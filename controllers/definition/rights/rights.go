@@ -54,10 +54,8 @@ const (
 	Possible
 )
 
-var (
-	readVerbs   = []string{"list", "watch"}
-	cachedVerbs = []string{"get", "list", "watch"} // Of what is written, too: after a conflict it is read.
-)
+// cachedVerbs are for what is written, too: after a conflict it is read.
+var cachedVerbs = append([]string{"get"}, access.ReadVerbs...)
 
 // Of returns what a definition needs with spec.scriptRollout, which may be nil, sorted and each once. host is the namespace of the host.
 func Of(plan *plan.Plan, rollout *v1alpha1.ScriptRollout, host string) []Need {
@@ -184,7 +182,7 @@ func (c *collector) adoptionLevel() Level {
 // reads adds what hooks are shown besides parents and children.
 func (c *collector) reads() {
 	for _, rule := range c.plan.Config.Inputs {
-		c.add(Required, c.placeOf(rule.Resource), access.Right{GroupResource: rule.GroupResource()}, rule.Namespaced, readVerbs...)
+		c.add(Required, c.placeOf(rule.Resource), access.Right{GroupResource: rule.GroupResource()}, rule.Namespaced, access.ReadVerbs...)
 	}
 	customize := c.plan.Config.Customize
 	if customize == nil {
@@ -200,7 +198,7 @@ func (c *collector) reads() {
 		case customize.OwnNamespace && c.hasNamespacedParents():
 			place = WithParents
 		}
-		c.add(Possible, place, of, namespaced, readVerbs...)
+		c.add(Possible, place, of, namespaced, access.ReadVerbs...)
 	}
 }
 
@@ -208,7 +206,7 @@ func (c *collector) reads() {
 func (c *collector) scripts() {
 	for _, source := range c.plan.Settings.ScriptSources {
 		if from := source.ConfigMap; from != nil {
-			c.fixed("", "configmaps", "", from.Namespace, from.Name, readVerbs...)
+			c.fixed("", "configmaps", "", from.Namespace, from.Name, access.ReadVerbs...)
 		}
 	}
 	if len(plan.ScriptNames(c.plan.Hooks)) > 0 {
@@ -231,12 +229,14 @@ func (c *collector) credentials() {
 		if given == nil {
 			continue
 		}
-		secret := func(of v1alpha1.NamespacedReference) { c.fixed("", "secrets", "", of.Namespace, of.Name, readVerbs...) }
+		secret := func(of v1alpha1.NamespacedReference) {
+			c.fixed("", "secrets", "", of.Namespace, of.Name, access.ReadVerbs...)
+		}
 		if ca := given.CABundle; ca != nil && ca.SecretRef != nil {
 			secret(ca.SecretRef.NamespacedReference)
 		}
 		if ca := given.CABundle; ca != nil && ca.ConfigMapRef != nil {
-			c.fixed("", "configmaps", "", ca.ConfigMapRef.Namespace, ca.ConfigMapRef.Name, readVerbs...)
+			c.fixed("", "configmaps", "", ca.ConfigMapRef.Namespace, ca.ConfigMapRef.Name, access.ReadVerbs...)
 		}
 		if given.ClientTLS != nil {
 			secret(given.ClientTLS.SecretRef)

@@ -13,14 +13,14 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
-// Grant is what gives rights in one namespace, or in the cluster if it has none.
+// Grant has the rules of a Role in a namespace, or of a ClusterRole if it has none.
 type Grant struct {
 	Namespace string
 	Rules     []rbacv1.PolicyRule
 }
 
-// Grants returns what gives the needs and no more: for the whole cluster first, then by namespace. namespaces are those of the parents, if
-// they are known: otherwise what is needed there is granted in all.
+// Grants returns the roles that suffice for the needs, and grant no more: for the whole cluster first, then by namespace. namespaces are
+// those of the parents, if they are known: otherwise what is needed there is granted in all.
 func Grants(needs []Need, namespaces ...string) []Grant {
 	byNamespace := map[string][]access.Right{}
 	for _, need := range needs {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -53,7 +52,7 @@ func (p *printer) print() error {
 	return writeYAML(p.Stdout, all)
 }
 
-// ofDefinition returns what gives a definition its rights.
+// ofDefinition returns the roles of a definition, and their bindings.
 func (p *printer) ofDefinition(d rights.Definition) printed {
 	account := d.Plan.Config.Account
 	if account.IsHost() {
@@ -64,7 +63,7 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 	return printed{title, objectsOf(name, account, rights.Grants(d.Needs, p.namespaces...))}
 }
 
-// ofHostFor returns what gives the host the rights that it needs for a definition.
+// ofHostFor returns the roles that the host needs for a definition, and their bindings.
 func (p *printer) ofHostFor(d rights.Definition) printed {
 	title := fmt.Sprintf("What the host needs for %s", d.Plan.Config.Definition)
 	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), rights.Grants(rights.OfHostFor(d), p.namespaces...))}
@@ -72,7 +71,7 @@ func (p *printer) ofHostFor(d rights.Definition) printed {
 
 // nameOf returns what a definition is called in the names of roles, such as composite-hello.
 func nameOf(d rights.Definition) string {
-	return strings.ToLower(strings.TrimSuffix(d.Plan.Kind, "Controller")) + "-" + d.Plan.Name
+	return d.Plan.ShortKind() + "-" + d.Plan.Name
 }
 
 func objectsOf(name string, account identity.Account, grants []rights.Grant) (objects []any) {

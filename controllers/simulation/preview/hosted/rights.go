@@ -39,7 +39,7 @@ func (u *usedRights) Wrote(plan *plan.Plan, write memcluster.Write) {
 
 // Selected notes what hooks would be shown.
 func (u *usedRights) Selected(_ *plan.Plan, _ string, selection parent.Selection) {
-	for _, verb := range []string{"list", "watch"} {
+	for _, verb := range access.ReadVerbs {
 		u.add(access.Right{Verb: verb, GroupResource: selection.Resource.GroupResource(), Namespace: selection.Namespace})
 	}
 }
