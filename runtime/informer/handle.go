@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -17,9 +16,9 @@ import (
 
 // Handle gives one user access to a shared cache. The objects that it returns are read-only.
 type Handle struct {
-	pool     *Pool
-	resource schema.GroupVersionResource
-	shared   *sharedInformer
+	pool   *Pool
+	scope  scope
+	shared *sharedInformer
 
 	mu       sync.Mutex
 	handlers []*handler
@@ -54,7 +53,7 @@ func (h *Handle) Watch(f func(Event)) error {
 		DeleteFunc: func(obj any) { added.handle(Event{Old: object(obj)}) },
 	})
 	if err != nil {
-		return fmt.Errorf("watching %s: %w", h.resource, err)
+		return fmt.Errorf("watching %s: %w", h.scope, err)
 	}
 	added.registration = registration
 	h.mu.Lock()
@@ -74,8 +73,8 @@ func (h *Handle) Err() error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the host needs a rule: {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}", err, h.resource.Group,
-		h.resource.Resource)
+	return fmt.Errorf("%w: the host needs a rule: {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}", err, h.scope.Group,
+		h.scope.Resource)
 }
 
 // HasSynced reports whether the initial list is in the cache.
@@ -122,7 +121,7 @@ func (h *Handle) AddIndex(name string, values func(*unstructured.Unstructured) [
 		return values(object(obj)), nil
 	}})
 	if err != nil {
-		return fmt.Errorf("index %s of %s: %w", name, h.resource, err)
+		return fmt.Errorf("index %s of %s: %w", name, h.scope, err)
 	}
 	return nil
 }

@@ -30,11 +30,11 @@ import (
 // from the response. A reflector makes one request at a time: it stops a watch before the next one, and a watch that
 // is stopped decodes no more, so that the interner has one user.
 type listWatch struct {
-	client   rest.Interface
-	resource schema.GroupVersionResource
-	options  objectjson.Options
-	log      logr.Logger
-	failed   func(error) // Called if a watch ends because of what it has received.
+	client  rest.Interface
+	scope   scope
+	options objectjson.Options
+	log     logr.Logger
+	failed  func(error) // Called if a watch ends because of what it has received.
 }
 
 // unlimited does not limit watches: they are few, and a limiter of requests would only delay them.
@@ -58,15 +58,19 @@ func (l *listWatch) informer() cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformerWithOptions(
 		&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch},
 		&unstructured.Unstructured{},
-		cache.SharedIndexInformerOptions{Indexers: indexers(), ObjectDescription: l.resource.String()},
+		cache.SharedIndexInformerOptions{Indexers: indexers(), ObjectDescription: l.scope.String()},
 	)
 }
 
 func (l *listWatch) request(options *metav1.ListOptions) *rest.Request {
-	path := []string{"apis", l.resource.Group, l.resource.Version, l.resource.Resource}
-	if l.resource.Group == "" {
-		path = []string{"api", l.resource.Version, l.resource.Resource}
+	path := []string{"apis", l.scope.Group, l.scope.Version}
+	if l.scope.Group == "" {
+		path = []string{"api", l.scope.Version}
 	}
+	if l.scope.namespace != "" {
+		path = append(path, "namespaces", l.scope.namespace)
+	}
+	path = append(path, l.scope.Resource)
 	return l.client.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
@@ -83,7 +87,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	defer body.Close()
 	list, items, err := objectjson.NewDecoder(body, l.options).List()
 	if err != nil {
-		return nil, fmt.Errorf("the API server's list of %s can't be read: %w", l.resource, err)
+		return nil, fmt.Errorf("the API server's list of %s can't be read: %w", l.scope, err)
 	}
 	result := &unstructured.UnstructuredList{Object: list, Items: make([]unstructured.Unstructured, len(items))}
 	for i, item := range items {

@@ -203,7 +203,7 @@ func TestWatch(t *testing.T) {
 			})
 			failed := ""
 			l := &listWatch{
-				client: client, resource: configMaps, failed: func(err error) { failed = err.Error() },
+				client: client, scope: scope{GroupVersionResource: configMaps}, failed: func(err error) { failed = err.Error() },
 				options: objectjson.Options{Interner: objectjson.NewInterner()},
 			}
 			w, err := l.watch(t.Context(), metav1.ListOptions{})
@@ -251,7 +251,7 @@ func TestWatchRefused(t *testing.T) {
 		w.WriteHeader(http.StatusGone)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old","code":410}`)
 	})
-	l := &listWatch{client: client, resource: configMaps}
+	l := &listWatch{client: client, scope: scope{GroupVersionResource: configMaps}}
 	if _, err := l.watch(t.Context(), metav1.ListOptions{}); !apierrors.IsResourceExpired(err) {
 		t.Errorf("a refused watch fails with %v, want an expired version", err)
 	}
@@ -259,7 +259,7 @@ func TestWatchRefused(t *testing.T) {
 		t.Errorf("a refused list fails with %v, want an expired version", err)
 	}
 	page := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "<html>") })
-	l = &listWatch{client: page, resource: configMaps}
+	l = &listWatch{client: page, scope: scope{GroupVersionResource: configMaps}}
 	want := `the API server's list of /v1, Resource=configmaps can't be read: byte 0: '<' where a list begins`
 	if _, err := l.list(t.Context(), metav1.ListOptions{}); err == nil || err.Error() != want {
 		t.Errorf("a page in the place of a list fails with %v, want %s", err, want)
@@ -278,7 +278,7 @@ func TestWatchStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			l := &listWatch{client: client, resource: configMaps, options: objectjson.Options{Interner: objectjson.NewInterner()}}
+			l := &listWatch{client: client, scope: scope{GroupVersionResource: configMaps}, options: objectjson.Options{Interner: objectjson.NewInterner()}}
 			w, err := l.watch(ctx, metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)

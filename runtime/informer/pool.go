@@ -25,15 +25,28 @@ import (
 
 // Pool shares informers. It is safe for concurrent use.
 type Pool struct {
+	*informers
+	// namespace is that of all objects, or empty for those of all namespaces.
+	namespace string
+}
+
+// scope is what an informer watches: a resource in a namespace, which is empty for all.
+type scope struct {
+	schema.GroupVersionResource
+	namespace string
+}
+
+// informers are those of a Pool, and of what In returns.
+type informers struct {
 	ctx context.Context
 	log logr.Logger
 	// newInformer returns an informer of a resource, which has not been started. The sharedInformer is what will have it.
-	newInformer func(*sharedInformer, schema.GroupVersionResource) cache.SharedIndexInformer
+	newInformer func(*sharedInformer, scope) cache.SharedIndexInformer
 
 	manager string // Whose managedFields are kept; empty for none.
 
 	mu     sync.Mutex
-	shared map[schema.GroupVersionResource]*sharedInformer
+	shared map[scope]*sharedInformer
 }
 
 // sharedInformer is the one informer for a resource.
@@ -92,13 +105,13 @@ func (s *sharedInformer) known(namespace, name string) map[string]any {
 // Cached objects share their equal parts.
 func NewRESTPool(ctx context.Context, client rest.Interface, log logr.Logger) *Pool {
 	p := newPool(ctx, log)
-	p.newInformer = func(s *sharedInformer, resource schema.GroupVersionResource) cache.SharedIndexInformer {
+	p.newInformer = func(s *sharedInformer, of scope) cache.SharedIndexInformer {
 		options := objectjson.Options{Interner: objectjson.NewInterner(), Previous: s.known}
 		if p.manager != "" {
 			options.KeepManagedFields = p.isKept
 		}
-		log := log.WithValues("resource", resource.String())
-		return (&listWatch{client: client, resource: resource, options: options, log: log, failed: s.failed}).informer()
+		log := log.WithValues("resource", of.String())
+		return (&listWatch{client: client, scope: of, options: options, log: log, failed: s.failed}).informer()
 	}
 	return p
 }
@@ -107,14 +120,26 @@ func NewRESTPool(ctx context.Context, client rest.Interface, log logr.Logger) *P
 // stop with ctx.
 func NewPool(ctx context.Context, client dynamic.Interface, log logr.Logger) *Pool {
 	p := newPool(ctx, log)
-	p.newInformer = func(_ *sharedInformer, resource schema.GroupVersionResource) cache.SharedIndexInformer {
-		return dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, indexers(), nil).Informer()
+	p.newInformer = func(_ *sharedInformer, of scope) cache.SharedIndexInformer {
+		return dynamicinformer.NewFilteredDynamicInformer(client, of.GroupVersionResource, of.namespace, 0, indexers(), nil).Informer()
 	}
 	return p
 }
 
 func newPool(ctx context.Context, log logr.Logger) *Pool {
-	return &Pool{ctx: ctx, log: log, shared: map[schema.GroupVersionResource]*sharedInformer{}}
+	return &Pool{informers: &informers{ctx: ctx, log: log, shared: map[scope]*sharedInformer{}}}
+}
+
+// In returns a Pool of which all caches have the objects of one namespace, so that the host needs no right to read others. It shares its
+// informers with all that are for the same namespace. No cluster-scoped resource can be opened in it.
+func (p *Pool) In(namespace string) *Pool { return &Pool{p.informers, namespace} }
+
+// String returns the resource, and the namespace if it is of one.
+func (s scope) String() string {
+	if s.namespace == "" {
+		return s.GroupVersionResource.String()
+	}
+	return s.GroupVersionResource.String() + " in namespace " + s.namespace
 }
 
 // KeepFields makes the caches keep those entries of managedFields that were applied by manager, or by a
@@ -122,17 +147,17 @@ func newPool(ctx context.Context, log logr.Logger) *Pool {
 // before the first Open.
 func (p *Pool) KeepFields(manager string) { p.manager = manager }
 
-// Open returns a handle on the cache of a resource in all namespaces. It starts the informer if there is
-// none. The handle must be closed.
+// Open returns a handle on the cache of a resource. It starts the informer if there is none. The handle must be closed.
 func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.shared[resource]
+	of := scope{resource, p.namespace}
+	s := p.shared[of]
 	if s == nil {
-		s = p.start(resource)
-		p.shared[resource] = s
+		s = p.start(of)
+		p.shared[of] = s
 	}
-	h := &Handle{pool: p, resource: resource, shared: s}
+	h := &Handle{pool: p, scope: of, shared: s}
 	s.handles[h] = true
 	return h
 }
@@ -142,34 +167,35 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 func (p *Pool) Share(resource schema.GroupVersionResource) *Handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.shared[resource]
+	of := scope{resource, p.namespace}
+	s := p.shared[of]
 	if s == nil || !s.informer.HasSynced() {
 		return nil
 	}
-	h := &Handle{pool: p, resource: resource, shared: s}
+	h := &Handle{pool: p, scope: of, shared: s}
 	s.handles[h] = true
 	return h
 }
 
-// Len returns the number of resources that are watched.
+// Len returns the number of informers.
 func (p *Pool) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.shared)
 }
 
-func (p *Pool) start(resource schema.GroupVersionResource) *sharedInformer {
+func (p *Pool) start(of scope) *sharedInformer {
 	ctx, cancel := context.WithCancel(p.ctx)
 	s := &sharedInformer{cancel: cancel, done: make(chan struct{}), handles: map[*Handle]bool{}}
-	s.informer = p.newInformer(s, resource)
+	s.informer = p.newInformer(s, of)
 	// Both fail only for an informer that is running.
 	_ = s.informer.SetTransform(p.transform)
 	_ = s.informer.SetWatchErrorHandlerWithContext(s.onWatchError)
-	p.log.V(1).Info("watching", "resource", resource.String())
+	p.log.V(1).Info("watching", "resource", of.String())
 	go func() {
 		defer close(s.done)
 		s.informer.RunWithContext(ctx)
-		p.log.V(1).Info("no longer watching", "resource", resource.String())
+		p.log.V(1).Info("no longer watching", "resource", of.String())
 	}()
 	return s
 }
@@ -181,7 +207,7 @@ func (p *Pool) release(h *Handle) {
 	delete(s.handles, h)
 	last := len(s.handles) == 0
 	if last {
-		delete(p.shared, h.resource)
+		delete(p.shared, h.scope)
 	}
 	p.mu.Unlock()
 	if last {

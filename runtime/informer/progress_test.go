@@ -54,6 +54,37 @@ func TestHandled(t *testing.T) {
 	await(t, func() bool { return pool.Handled(boxes, 7) })
 }
 
+// TestIn has a pool of one namespace see nothing of others, and share its informer with others of that namespace.
+func TestIn(t *testing.T) {
+	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	thing := func(namespace string) *unstructured.Unstructured {
+		thing := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing"}}
+		thing.SetName("a")
+		thing.SetNamespace(namespace)
+		return thing
+	}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{things: "ThingList"}, thing("shop"), thing("blog"))
+	pool := NewPool(t.Context(), client, logr.Discard())
+	all, shop, again := pool.Open(things), pool.In("shop").Open(things), pool.In("shop").Open(things)
+	for handle, want := range map[*Handle]int{all: 2, shop: 1, again: 1} {
+		if !handle.WaitForSync(t.Context()) || len(handle.List()) != want {
+			t.Errorf("%d objects in %s, want %d", len(handle.List()), handle.scope, want)
+		}
+	}
+	if pool.Len() != 2 || shop.shared != again.shared {
+		t.Errorf("%d informers", pool.Len())
+	}
+	if pool.In("blog").Share(things) != nil {
+		t.Error("the cache of another namespace is shared")
+	}
+	for _, handle := range []*Handle{shop, again, all} {
+		handle.Close()
+	}
+	if pool.Len() != 0 {
+		t.Errorf("%d informers are left", pool.Len())
+	}
+}
+
 func await(t *testing.T, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
