@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 )
@@ -58,7 +59,8 @@ func (e *NotFoundError) Error() string {
 // Config configures a Discovery.
 type Config struct {
 	API discovery.DiscoveryInterface
-	// Client lists and watches CustomResourceDefinitions.
+	// Client lists and watches CustomResourceDefinitions. If it is nil, as in a host that may not, all resources are polled for, and those
+	// are custom ones that Kubernetes' own types do not have.
 	Client dynamic.Interface
 	// Interval is how often to poll for resources without a CustomResourceDefinition.
 	Interval time.Duration
@@ -69,7 +71,7 @@ type Config struct {
 // Discovery holds the API server's resources. It is safe for concurrent use.
 type Discovery struct {
 	config Config
-	crds   cache.SharedIndexInformer
+	crds   cache.SharedIndexInformer // nil without a client.
 
 	started  atomic.Bool
 	watchErr atomic.Pointer[error] // The last error of the watch.
@@ -90,11 +92,14 @@ type table map[tableKey]Resource
 func New(config Config) *Discovery {
 	d := &Discovery{
 		config:  config,
-		crds:    newCRDInformer(config.Client),
 		served:  table{},
 		custom:  map[schema.GroupResource]table{},
 		deleted: map[schema.GroupResource]time.Time{},
 	}
+	if config.Client == nil {
+		return d
+	}
+	d.crds = newCRDInformer(config.Client)
 	// It fails only for an informer that is running.
 	_ = d.crds.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		d.watchErr.Store(&err)
@@ -108,6 +113,11 @@ func New(config Config) *Discovery {
 func (d *Discovery) Start(ctx context.Context) error {
 	if err := d.refresh(); err != nil {
 		return err
+	}
+	if d.crds == nil {
+		d.started.Store(true)
+		go d.poll(ctx)
+		return nil
 	}
 	registration, err := d.crds.AddEventHandler(d.crdHandler())
 	if err != nil {
@@ -125,10 +135,10 @@ func (d *Discovery) Start(ctx context.Context) error {
 // Synced returns why the resources are not known yet, or nil.
 func (d *Discovery) Synced() error {
 	switch err := d.watchErr.Load(); {
-	case d.crds.HasSynced():
-		return nil
 	case !d.started.Load():
 		return errors.New("the resources of the API server are not known yet")
+	case d.crds == nil || d.crds.HasSynced():
+		return nil
 	case err != nil:
 		return fmt.Errorf("CustomResourceDefinitions are not listed yet: %w", *err)
 	default:
@@ -164,6 +174,9 @@ func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 
 // DefinitionVersion returns what changes with each change of the CustomResourceDefinition of a resource, or "" if it has none.
 func (d *Discovery) DefinitionVersion(resource schema.GroupResource) string {
+	if d.crds == nil {
+		return ""
+	}
 	object, found, err := d.crds.GetStore().GetByKey(resource.String())
 	crd, ok := object.(metav1.Object)
 	if err != nil || !found || !ok {
@@ -217,6 +230,12 @@ func (d *Discovery) refresh() error {
 	}
 	failed := failedGroups(err)
 	fresh := tableOf(lists)
+	if d.crds == nil {
+		for key, resource := range fresh {
+			resource.Custom = !scheme.Scheme.Recognizes(resource.Kind)
+			fresh[key] = resource
+		}
+	}
 	d.update(func() bool {
 		for n, resource := range d.served {
 			if failed[resource.GroupVersion()] {

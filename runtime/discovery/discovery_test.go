@@ -152,6 +152,38 @@ func TestBuiltInResources(t *testing.T) {
 	}
 }
 
+// TestWithoutDefinitions polls for all resources, as a host does that may not watch CustomResourceDefinitions.
+func TestWithoutDefinitions(t *testing.T) {
+	listed, clock, api := newTestDiscovery(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod"}}})
+	config := listed.config
+	config.Client = nil
+	d := New(config)
+	if d.Synced() == nil {
+		t.Error("it knows the resources before it has asked")
+	}
+	changed := make(chan struct{}, 1)
+	d.Listen(func() { changed <- struct{}{} })
+	if err := d.Start(t.Context()); err != nil || d.Synced() != nil {
+		t.Fatal(err, d.Synced())
+	}
+	<-changed
+	if pods, err := d.Find("v1", "pods"); err != nil || pods.Custom {
+		t.Errorf("pods: %v, %v", pods, err)
+	}
+	api.Resources = append(api.Resources, &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}})
+	for done := false; !done; { // Once the ticker is there.
+		clock.Step(time.Minute)
+		select {
+		case <-changed:
+			done = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if things, err := d.Find("example.com/v1", "things"); err != nil || !things.Custom || d.DefinitionVersion(things.GroupResource()) != "" {
+		t.Errorf("things: %v, %v", things, err)
+	}
+}
+
 func TestSchemasAreNotKept(t *testing.T) {
 	trimmed, err := dropSchemas(crd(t, nil))
 	if err != nil {
