@@ -15,7 +15,7 @@ root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
 mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/cmd/libretto/internal/jsonschema"
-go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes ./libraryreference ./testformat
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./namespacedcrd ./hooktypes ./libraryreference ./testformat
 
 hooks=controllers/api/hooks
 mkdir -p "$root/engines/cel"
@@ -30,6 +30,10 @@ bin/tools/controller-gen object crd paths=./controllers/api/v1alpha1 \
 	output:crd:dir="$root/manifests/crd"
 
 crds=$root/manifests/crd/metacontroller.k8s.io_
+namespaced=$root/manifests/crd/libretto.dev_namespaced
+for kind in composite decorator map; do
+	bin/tools/namespacedcrd "${crds}${kind}controllers.yaml" > "${namespaced}${kind}controllers.yaml"
+done
 bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontrollers.yaml" \
 	"${crds}mapcontrollers.yaml" "${crds}controllerrevisions.yaml" > "$root/docs/reference/api.md"
 

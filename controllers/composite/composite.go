@@ -76,9 +76,10 @@ func New(config Config) *Variant {
 	return v
 }
 
-// namedDefinition returns a CompositeController with the definition's name and nothing else.
+// namedDefinition returns a CompositeController with the definition's name and namespace, and nothing else.
 func namedDefinition(definition map[string]any) *v1alpha1.CompositeController {
-	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: (&unstructured.Unstructured{Object: definition}).GetName()}}
+	object := unstructured.Unstructured{Object: definition}
+	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }
 
 // Rolling reports whether some kind has a rolling update, so that parents have

@@ -61,7 +61,7 @@ func Parse(file string, text []byte) (*File, []*document.Error) {
 // definition: scripts and CustomResourceDefinitions.
 func hasDefinition(objects []*document.Object) bool {
 	return slices.ContainsFunc(objects, func(object *document.Object) bool {
-		return object.GroupVersionKind().Group == v1alpha1.GroupName && isDefinition(object.GetKind())
+		return v1alpha1.IsDefinition(object.GroupVersionKind().GroupKind())
 	})
 }
 

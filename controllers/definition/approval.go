@@ -121,8 +121,8 @@ func (r *Reconciler) readApproval(ctx context.Context, object *unstructured.Unst
 	if r.config.Environment.Metadata == nil {
 		return scripts.Approval{}, nil
 	}
-	resource := v1alpha1.GroupVersion.WithResource(plan.Kinds[object.GetKind()])
-	list, err := r.config.Environment.Metadata.Resource(resource).List(ctx, metav1.ListOptions{
+	resource := v1alpha1.DefinitionResource(object.GroupVersionKind())
+	list, err := r.config.Environment.Metadata.Resource(resource).Namespace(object.GetNamespace()).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()).String(),
 	})
 	if err != nil {

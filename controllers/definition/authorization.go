@@ -52,7 +52,11 @@ func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Dur
 		return missing
 	}
 	forParents, forEvents := []access.Right(nil), rights.FixedAt(needs, rights.Informative)
-	for _, namespace := range s.parentNamespaces() {
+	namespaces := s.parentNamespaces()
+	if own := newest.plan.Namespace; own != "" { // Where parents will be, too.
+		namespaces = []string{own}
+	}
+	for _, namespace := range namespaces {
 		forParents = append(forParents, rights.At(needs, rights.Required, namespace)...)
 		forEvents = append(forEvents, rights.At(needs, rights.Informative, namespace)...)
 	}

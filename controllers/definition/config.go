@@ -38,10 +38,7 @@ type Config struct {
 	Metrics       *controller.Metrics
 	// DefinitionMetrics may be nil.
 	DefinitionMetrics *status.Metrics
-	// Target selects the definitions to host. It is never nil.
-	Target labels.Selector
-	// RequireAccount refuses definitions without an account of their own.
-	RequireAccount bool
+	Admission         Admission
 	// Namespace is the host's own, for objects that belong to cluster-scoped ones.
 	Namespace string
 	// ApplyStrategy is that of definitions that set none. It defaults to dynamic apply.
@@ -49,11 +46,23 @@ type Config struct {
 	// FieldManager is the prefix of the field managers of definitions in server-side apply.
 	// Environment.Pool keeps the managed fields of these.
 	FieldManager string
-	// Workers is the number of parents of one definition that are reconciled at once.
+	// Workers is the number of parents of one definition that are reconciled at once, or of all definitions in one namespace.
 	Workers int
 	// ResyncPeriod is the longest time between two syncs of a parent. Zero means that only the
 	// definition's own period counts.
 	ResyncPeriod time.Duration
 	// ReloadSpread is the time between the syncs of two parents after a change of scripts.
 	ReloadSpread time.Duration
+}
+
+// Admission says which definitions are hosted.
+type Admission struct {
+	// Target selects the definitions to host. It is never nil.
+	Target labels.Selector
+	// Namespaces are those of the definitions to host, which are then only such with a namespace. Without any all definitions are.
+	Namespaces []string
+	// DefinitionsPerNamespace is how many definitions a namespace may have. Zero means any number.
+	DefinitionsPerNamespace int
+	// RequireAccount refuses definitions without an account of their own.
+	RequireAccount bool
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -45,9 +46,9 @@ func (g guarded) edit(revision string) rollout.Edit {
 func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (guarded, error) {
 	if s.guard == nil {
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
-		kind, name := s.object.GetKind(), s.object.GetName()
+		key := plan.KeyOf(s.object)
 		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.countChildren,
-			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, kind, name, record) },
+			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, key, record) },
 			s.guardLimits, changed)
 	}
 	hash, err := p.SpecHash()
@@ -76,8 +77,8 @@ func (s *runtimeState) countChildren(createdBefore time.Time) rollout.ChildCount
 
 // storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no
 // status, keeps it in memory.
-func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record rollout.Record) error {
-	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), plan.Kinds[kind])
+func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, record rollout.Record) error {
+	resource, err := r.resourceOf(key.Kind)
 	if err != nil || !resource.HasStatus {
 		return nil
 	}
@@ -85,8 +86,8 @@ func (r *Reconciler) storeGuard(ctx context.Context, kind, name string, record r
 	if err != nil {
 		return err
 	}
-	_, err = r.config.Environment.Client.Resource(resource.GroupVersionResource).
-		Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = r.config.Environment.Client.Resource(resource.GroupVersionResource).Namespace(key.Namespace).
+		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
 	}

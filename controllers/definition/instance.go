@@ -62,7 +62,9 @@ func (i *instance) inputs() inputs {
 
 // loopName returns the name of a definition's control loop in metrics, as in metacontroller
 // (section 3.1 of the specification).
-func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
+func loopName(key controller.Key) string {
+	return key.Kind.Kind + "-" + strings.TrimPrefix(key.Namespace+"/"+key.Name, "/")
+}
 
 // build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
 func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecessor) (*instance, error) {
@@ -93,7 +95,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 		config.ResumedAt = r.config.Environment.Clock.Now()
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
-	env := r.config.Environment
+	env := r.config.Environment.In(p.Namespace)
 	env.Log = verbosity.Raised(env.Log, &s.level)
 	boundEvents(&env, " ("+config.Definition+")", config.Account) // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)
@@ -109,7 +111,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 	built := &instance{
 		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log, router: router,
 		queue: controller.New(controller.Config{
-			Name: loopName(key), Reconciler: router, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
+			Name: loopName(key), Reconciler: r.withWorkersOf(p.Namespace, router), Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
 		}),
 	}

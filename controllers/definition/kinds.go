@@ -6,10 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -21,11 +23,11 @@ func (r *Reconciler) Synced() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.kinds) == 0 {
-		return fmt.Errorf("the API server has none of the kinds of %s: kubectl apply -k manifests/crd", v1alpha1.GroupVersion)
+		return fmt.Errorf("the API server has none of the kinds of %s: kubectl apply -k manifests/crd", r.groups())
 	}
-	for kind, cache := range r.kinds {
+	for of, cache := range r.kinds {
 		if !cache.HasSynced() {
-			return errors.Join(fmt.Errorf("%s objects are not listed yet", kind), cache.Err())
+			return errors.Join(fmt.Errorf("%s are not listed yet", of), cache.Err())
 		}
 	}
 	return nil
@@ -35,8 +37,12 @@ func (r *Reconciler) Synced() error {
 func (r *Reconciler) resourcesChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for kind, resource := range plan.Kinds {
-		r.syncCache(kind, resource)
+	for _, group := range r.groups() {
+		for _, kind := range v1alpha1.DefinitionKinds {
+			for _, namespace := range r.namespaces() {
+				r.syncCache(definitions{group.WithKind(kind), namespace})
+			}
+		}
 	}
 	r.enqueueAll()
 }
@@ -62,9 +68,9 @@ func (r *Reconciler) enqueueFailedTests() {
 
 // enqueueAll enqueues every definition. The caller holds mu.
 func (r *Reconciler) enqueueAll() {
-	for kind, cache := range r.kinds {
+	for _, cache := range r.kinds {
 		for _, object := range cache.List() {
-			r.queue.Enqueue(plan.KeyOf(kind, object))
+			r.queue.Enqueue(plan.KeyOf(object))
 		}
 	}
 }
@@ -77,13 +83,13 @@ func (r *Reconciler) notePlanned(s *runtimeState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.planned = true
-	for kind, cache := range r.kinds {
+	for _, cache := range r.kinds {
 		if !cache.HasSynced() && cache.Err() == nil {
 			return
 		}
 		for _, object := range cache.List() {
-			s := r.states[plan.KeyOf(kind, object)]
-			if r.config.Target.Matches(labels.Set(object.GetLabels())) && (s == nil || !s.planned) {
+			s := r.states[plan.KeyOf(object)]
+			if r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) && (s == nil || !s.planned) {
 				return
 			}
 		}
@@ -92,36 +98,80 @@ func (r *Reconciler) notePlanned(s *runtimeState) {
 	r.enqueueAll()
 }
 
-// syncCache opens or closes the cache of one kind of definition.
-func (r *Reconciler) syncCache(kind, resource string) {
-	found, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), resource)
-	cache := r.kinds[kind]
+// definitions are those of a kind in a namespace, which is empty for all.
+type definitions struct {
+	schema.GroupVersionKind
+	namespace string
+}
+
+// String returns what the definitions are called in messages.
+func (d definitions) String() string {
+	name := v1alpha1.DefinitionResource(d.GroupVersionKind).GroupResource().String()
+	if d.namespace != "" {
+		name += " in namespace " + d.namespace
+	}
+	return name
+}
+
+// groups returns the groups of the definitions that are hosted.
+func (r *Reconciler) groups() []schema.GroupVersion {
+	if len(r.config.Admission.Namespaces) > 0 { // Others are in no namespace.
+		return []schema.GroupVersion{v1alpha1.NamespacedGroupVersion}
+	}
+	return v1alpha1.DefinitionGroups
+}
+
+// namespaces returns the namespaces of the definitions that are hosted. One that is empty stands for all.
+func (r *Reconciler) namespaces() []string {
+	if len(r.config.Admission.Namespaces) > 0 {
+		return r.config.Admission.Namespaces
+	}
+	return []string{""}
+}
+
+// syncCache opens or closes the cache of definitions.
+func (r *Reconciler) syncCache(of definitions) {
+	found, err := r.resourceOf(of.GroupVersionKind)
+	cache := r.kinds[of]
 	switch {
 	case err != nil && cache != nil:
-		delete(r.kinds, kind)
+		delete(r.kinds, of)
 		for _, object := range cache.List() {
-			r.queue.Enqueue(plan.KeyOf(kind, object))
+			r.queue.Enqueue(plan.KeyOf(object))
 		}
 		go cache.Close()
 	case err == nil && cache == nil:
-		cache = r.config.Environment.Pool.Open(found.GroupVersionResource)
-		r.kinds[kind] = cache
+		cache = r.config.Environment.Pool.In(of.namespace).Open(found.GroupVersionResource)
+		r.kinds[of] = cache
 		if !found.HasStatus {
 			r.config.Environment.Log.Info("definitions of this kind have no status: their CustomResourceDefinition has no status subresource",
-				"kind", kind)
+				"kind", of.Kind)
 		}
-		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(plan.KeyOf(kind, e.Object())) }); err != nil {
-			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", kind)
+		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(plan.KeyOf(e.Object())) }); err != nil {
+			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", of.Kind)
 		}
 	}
 }
 
 func (r *Reconciler) find(key controller.Key) *unstructured.Unstructured {
+	in := ""
+	if len(r.config.Admission.Namespaces) > 0 {
+		in = key.Namespace
+	}
 	r.mu.Lock()
-	cache := r.kinds[key.Kind.Kind]
+	cache := r.kinds[definitions{key.Kind, in}]
 	r.mu.Unlock()
 	if cache == nil {
 		return nil
 	}
-	return cache.Get("", key.Name)
+	if found := cache.Get(key.Namespace, key.Name); found != nil {
+		return v1alpha1.SetNamespaces(found)
+	}
+	return nil
+}
+
+// resourceOf returns the resource of a kind of definition, or an error if it is not served.
+func (r *Reconciler) resourceOf(kind schema.GroupVersionKind) (discovery.Resource, error) {
+	resource := v1alpha1.DefinitionResource(kind)
+	return r.config.Discovery.Find(resource.GroupVersion().String(), resource.Resource)
 }

@@ -44,8 +44,10 @@ type Reconciler struct {
 	rightsChanges atomic.Int64
 
 	mu     sync.Mutex
-	kinds  map[string]*informer.Handle // by kind; those that the API server serves
+	kinds  map[definitions]*informer.Handle // Those that the API server serves.
 	states map[controller.Key]*runtimeState
+	// workers are the slots of namespaces with definitions.
+	workers map[string]chan struct{}
 }
 
 // recheckInterval is the time between two reconciles of an unchanged definition. There is no
@@ -63,7 +65,7 @@ func New(config Config) *Reconciler {
 		config: config,
 		planner: plan.Planner{
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
-			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager, RequireAccount: config.RequireAccount,
+			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager, RequireAccount: config.Admission.RequireAccount,
 		},
 		hooks: hooks.Config{
 			Library: config.Library, Engines: config.Engines, Credentials: config.Credentials, Failover: config.Failover,
@@ -72,11 +74,12 @@ func New(config Config) *Reconciler {
 		status:      statuses.NewWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		watchRights: func() {},
 
-		kinds:  map[string]*informer.Handle{},
-		states: map[controller.Key]*runtimeState{},
+		kinds:  map[definitions]*informer.Handle{},
+		states: map[controller.Key]*runtimeState{}, workers: map[string]chan struct{}{},
 	}
 	if config.Environment.Metadata != nil {
-		r.finalizers = finalizers.NewRecord(config.Environment.Client, config.Namespace, config.Target, config.Environment.Clock)
+		r.finalizers = finalizers.NewRecord(
+			config.Environment.Client, config.Namespace, config.Admission.Target, config.Admission.Namespaces, config.Environment.Clock)
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
@@ -97,7 +100,9 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 	r.resourcesChanged()
 	var search sync.WaitGroup
-	search.Go(func() { r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment) })
+	search.Go(func() {
+		r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, r.config.Admission.Namespaces, &r.config.Environment)
+	})
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
 	search.Wait()
@@ -107,7 +112,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	// 1. Observe the definition and its state.
 	object := r.find(key)
-	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
+	if object == nil || !r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) {
 		return controller.Result{}, r.remove(ctx, key, object)
 	}
 	s := r.stateFor(key)
@@ -119,6 +124,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	s.setRollout(object, r.config.Environment.Clock.Now())
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)
+	if over := r.checkQuota(object); over != nil {
+		plan, refusal = nil, over
+	}
 	// 3. Build the next instance and start it once it is ready.
 	refusal = r.prepareNext(ctx, object, s, plan, refusal)
 	r.notePlanned(s)

@@ -26,11 +26,11 @@ func (r *Reconciler) release(ctx context.Context, s *runtimeState) error {
 		return nil
 	}
 	name, rules := plan.FinalizerOf(s.object)
-	config := parent.Config{Definition: s.object.GetKind() + " " + s.object.GetName(), Finalizing: parent.Finalizing{Name: name}}
+	config := parent.Config{Definition: nameOf(s.object), Finalizing: parent.Finalizing{Name: name}}
 	for _, rule := range rules {
 		if resource, err := r.planner.Find(rule.APIVersion, rule.Resource); err == nil {
 			config.Parents = append(config.Parents, variant.ParentRule{Resource: resource})
 		}
 	}
-	return parent.Release(ctx, config, r.config.Environment)
+	return parent.Release(ctx, config, r.config.Environment.In(s.object.GetNamespace()))
 }

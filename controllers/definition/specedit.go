@@ -172,7 +172,7 @@ func (r *Reconciler) prepareNext(
 	case refusal == nil:
 		return r.prepare(s, p)
 	default:
-		r.onRefused(plan.KeyOf(object.GetKind(), object), s)
+		r.onRefused(plan.KeyOf(object), s)
 	}
 	return refusal
 }
@@ -270,7 +270,7 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	s.serving.Store(now)
 	r.divide(s, split{stable: now})
 	s.retiring = append(s.retiring, newRetiring(previous, now)...)
-	r.config.ScriptMetrics.SetServing(plan.KeyOf(object.GetKind(), object).String(), now.hooks.Revision())
+	r.config.ScriptMetrics.SetServing(plan.KeyOf(object).String(), now.hooks.Revision())
 	r.config.Environment.Log.Info("an edit of the definition serves all parents",
 		"definition", nameOf(object), "generation", now.plan.Generation)
 }

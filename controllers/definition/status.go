@@ -332,7 +332,7 @@ func (r *Reconciler) warn(object *unstructured.Unstructured, reason, message str
 
 // nameOf returns the name of a definition in the log, which is that of its Config.
 func nameOf(object *unstructured.Unstructured) string {
-	return object.GetKind() + " " + object.GetName()
+	return plan.KeyOf(object).String()
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -70,7 +69,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 // sendStatus writes a status if the kind of definition has a status subresource, which is
 // optional in metacontroller's CustomResourceDefinitions.
 func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstructured, status v1alpha1.DefinitionStatus) error {
-	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), plan.Kinds[object.GetKind()])
+	resource, err := r.resourceOf(object.GroupVersionKind())
 	if err != nil || !resource.HasStatus {
 		return nil // syncCache has logged it.
 	}
@@ -85,7 +84,7 @@ func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstru
 // writeNotHosted reports in a definition's status that this host has released it, unless
 // another host has changed the status since.
 func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, s *runtimeState) error {
-	status, write := s.notHostedStatus(object, r.config.Target.String())
+	status, write := s.notHostedStatus(object, r.config.Admission.Target.String())
 	if !write {
 		return nil
 	}

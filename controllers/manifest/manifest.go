@@ -159,9 +159,9 @@ func (s *Set) sort(all []loaded) {
 }
 
 func (s *Set) put(o loaded) {
-	group, kind := o.GroupVersionKind().Group, o.GetKind()
+	group, kind, isDefinition := o.GroupVersionKind().Group, o.GetKind(), v1alpha1.IsDefinition(o.GroupVersionKind().GroupKind())
 	switch {
-	case group == TestGroup:
+	case group == TestGroup && !isDefinition:
 		s.Files = append(s.Files, o.Object)
 		return
 	case o.GetName() == "" && o.GetGenerateName() == "":
@@ -171,7 +171,10 @@ func (s *Set) put(o loaded) {
 	switch {
 	case o.GroupVersionKind() == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):
 		s.putCRD(o.Object)
-	case group == v1alpha1.GroupName && slices.Contains(definitionKinds, kind):
+	case isDefinition:
+		if group == v1alpha1.NamespacedGroupVersion.Group && o.GetNamespace() == "" {
+			o.SetNamespace(s.options.Namespace)
+		}
 		s.Definitions = append(s.Definitions, o.Object)
 	case o.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("ConfigMap"):
 		s.putConfigMap(o)
@@ -180,12 +183,10 @@ func (s *Set) put(o loaded) {
 	}
 }
 
-// definitionKinds are the kinds of definition.
-var definitionKinds = []string{v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind}
-
 // putCRD reads a CustomResourceDefinition. Libretto's own are known already.
 func (s *Set) putCRD(o *document.Object) {
-	if group, _, _ := unstructured.NestedString(o.Object, "spec", "group"); group == v1alpha1.GroupName {
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	if group == v1alpha1.GroupName || group == v1alpha1.NamespacedGroupVersion.Group {
 		return
 	}
 	resources, err := validation.Read(o.Unstructured)

@@ -33,10 +33,6 @@ type KnownResources struct {
 var others = map[schema.GroupVersion]map[string]string{
 	{Group: "apiextensions.k8s.io", Version: "v1"}:   {"customresourcedefinitions": "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Version: "v1"}: {"apiservices": "APIService"},
-	v1alpha1.GroupVersion: {
-		"compositecontrollers": v1alpha1.CompositeControllerKind, "decoratorcontrollers": v1alpha1.DecoratorControllerKind,
-		"mapcontrollers": v1alpha1.MapControllerKind,
-	},
 }
 
 // clusterScoped are resources of client-go's types that are in no namespace, besides those that are on every cluster in memory.
@@ -62,6 +58,14 @@ func (s *Set) Known() *KnownResources {
 	for gv, kinds := range others {
 		for plural, kind := range kinds {
 			r.put(discovery.Resource{GroupVersionResource: gv.WithResource(plural), Kind: gv.WithKind(kind), HasStatus: true})
+		}
+	}
+	for _, group := range v1alpha1.DefinitionGroups {
+		for _, kind := range v1alpha1.DefinitionKinds {
+			r.put(discovery.Resource{
+				GroupVersionResource: v1alpha1.DefinitionResource(group.WithKind(kind)), Kind: group.WithKind(kind), HasStatus: true,
+				Namespaced: group == v1alpha1.NamespacedGroupVersion,
+			})
 		}
 	}
 	for _, resource := range slices.Concat(memcluster.BuiltIn(), s.Resources()) {
@@ -162,11 +166,12 @@ func (r *KnownResources) versions(group string) string {
 // NoDefinition says that there is no definition among the files, with the first object that was meant to be one.
 func (s *Set) NoDefinition() string {
 	const none = "there is no CompositeController, DecoratorController or MapController among the files: "
-	kinds := []string{"CompositeController", "DecoratorController", "MapController"}
+	kinds := v1alpha1.DefinitionKinds
 	for _, o := range s.Objects {
 		meant := spelling.Meant(o.GetKind(), kinds)
 		if slices.Contains(kinds, o.GetKind()) {
-			meant = fmt.Sprintf("apiVersion is %s, and must be %s", o.GetAPIVersion(), v1alpha1.GroupVersion)
+			meant = fmt.Sprintf("apiVersion is %s, and must be %s, or with a namespace %s",
+				o.GetAPIVersion(), v1alpha1.GroupVersion, v1alpha1.NamespacedGroupVersion)
 		}
 		if meant != "" {
 			return fmt.Sprintf("%s%s: %s %s: %s", none, o.Location, o.GetKind(), o.GetName(), meant)

@@ -9,6 +9,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
@@ -70,14 +71,16 @@ func (s *Set) schemas() (map[string]memcluster.Resource, error) {
 // validateDefinition returns the definition as an API server would store it.
 func (s *Set) validateDefinition(o *document.Object) *document.Object {
 	given := o.DeepCopy()
-	given.SetNamespace("") // As the API server does.
+	if o.GroupVersionKind().Group == v1alpha1.GroupName {
+		given.SetNamespace("") // As the API server does.
+	}
 	stored, dropped, invalid, err := validation.Definition(given)
 	if err != nil {
 		s.failAt(o, err)
 		return o
 	}
 	s.report(o, dropped, invalid)
-	return (&document.Object{Unstructured: stored}).WithPlaces(o)
+	return (&document.Object{Unstructured: v1alpha1.SetNamespaces(stored)}).WithPlaces(o)
 }
 
 func (s *Set) validateObject(o *document.Object, resource memcluster.Resource) {

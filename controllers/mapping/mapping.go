@@ -44,7 +44,7 @@ func New(config Config) *Variant {
 	definition := unstructured.Unstructured{Object: config.Definition}
 	return &Variant{
 		definition:  definition,
-		mark:        variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: definition.GetName()},
+		mark:        variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: v1alpha1.UniqueName(&definition)},
 		outputs:     variant.NewPlacement("outputs", config.Outputs),
 		mapped:      newHook(v1alpha1.MapHookName, hooks.Map),
 		tombstone:   newHook(v1alpha1.TombstoneHook, hooks.Tombstone),

@@ -98,6 +98,8 @@ type Environment struct {
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool
+	// Namespace is that of all parents, which In sets, or empty for parents of all namespaces.
+	Namespace string
 	// Events emit the events.
 	Events Recorders
 	// Schemas returns how the API server merges children. If it is nil or knows no schema, lists
@@ -120,6 +122,14 @@ type Environment struct {
 	// StatusDelay is how long the status of a parent whose children are written may be left to its next
 	// pass. Zero means that it is written at once.
 	StatusDelay time.Duration
+}
+
+// In returns the environment of a definition with a namespace, which has nothing of others, or env itself if namespace is empty.
+func (e Environment) In(namespace string) Environment {
+	if namespace != "" {
+		e.Namespace, e.Pool = namespace, e.Pool.In(namespace)
+	}
+	return e
 }
 
 // DefaultAnswerCacheBytes is how much memory the kept answers of a process may take, and

@@ -177,6 +177,9 @@ func Release(ctx context.Context, config Config, env Environment) error {
 	}
 	ctx = identity.WithAccount(ctx, config.Account)
 	all := finalizers.Finalizers{Client: env.Metadata, Parallel: env.Writes}
+	if env.Namespace != "" {
+		all.Namespaces = []string{env.Namespace}
+	}
 	var errs []error
 	for _, rule := range config.Parents {
 		_, err := all.Remove(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })

@@ -137,7 +137,7 @@ func (s *Session) Start(ctx context.Context, plan *plan.Plan, programs map[strin
 	if plan == s.plan { // A process was replaced, and nothing else.
 		config.ResumedAt = s.clock.Now()
 	}
-	running, err := s.start(ctx, config, programs)
+	running, err := s.start(ctx, config, plan.Namespace, programs)
 	if err != nil {
 		return err
 	}
@@ -170,8 +170,10 @@ type running struct {
 }
 
 // start creates the reconciler and waits until its caches are filled. It runs until it is closed, even if
-// ctx ends.
-func (s *Session) start(ctx context.Context, config parent.Config, programs map[string]engines.Program) (*running, error) {
+// ctx ends. It knows only what is in namespace, unless that is empty.
+func (s *Session) start(
+	ctx context.Context, config parent.Config, namespace string, programs map[string]engines.Program,
+) (*running, error) {
 	calls, desired := &recorded[HookCall]{}, &recorded[*unstructured.Unstructured]{}
 	config.Variant = recordedVariant{Variant: config.Variant, desired: desired}
 	byHook := recordCalls(programs, calls)
@@ -185,7 +187,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	}
 	s.withRelated(config, r, byHook)
 	client := s.cluster.Client(r.writes.add)
-	r.pool = informer.NewPool(life, s.cluster.Reader(), s.log)
+	r.pool = informer.NewPool(life, s.cluster.Reader(), s.log).In(namespace)
 	r.pool.KeepFields(FieldManager)
 	reconciler, err := parent.New(config, s.environment(client, r))
 	if err != nil {

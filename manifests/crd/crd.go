@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the YAML files of the CustomResourceDefinitions, one document each.
 //
-//go:embed metacontroller.k8s.io_*.yaml
+//go:embed metacontroller.k8s.io_*.yaml libretto.dev_*.yaml
 var Files embed.FS

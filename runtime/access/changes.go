@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,9 +22,11 @@ import (
 type Changes struct {
 	// Client is one of the host's own account.
 	Client metadata.Interface
-	Clock  clock.WithTicker
-	Log    logr.Logger
-	begun  sync.Once
+	// Namespaces are those whose Roles are watched, and no ClusterRoles then. Without any all are.
+	Namespaces []string
+	Clock      clock.WithTicker
+	Log        logr.Logger
+	begun      sync.Once
 }
 
 // RightsResources are the resources of the group rbac.authorization.k8s.io whose objects say what accounts may do.
@@ -38,7 +41,15 @@ func (c *Changes) Begin(ctx context.Context, changed func()) {
 	c.begun.Do(func() {
 		events := make(chan struct{}, 1)
 		for _, resource := range RightsResources {
-			go c.watch(ctx, resource, events)
+			client := c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
+			if len(c.Namespaces) == 0 {
+				go c.watch(ctx, resource, client, events)
+			}
+			for _, namespace := range c.Namespaces {
+				if !strings.HasPrefix(resource, "cluster") {
+					go c.watch(ctx, resource, client.Namespace(namespace), events)
+				}
+			}
 		}
 		go c.notify(ctx, events, changed)
 	})
@@ -71,8 +82,7 @@ func (c *Changes) notify(ctx context.Context, events <-chan struct{}, changed fu
 }
 
 // watch watches a resource until ctx ends. After an error it begins again, later each time.
-func (c *Changes) watch(ctx context.Context, resource string, events chan<- struct{}) {
-	client := c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
+func (c *Changes) watch(ctx context.Context, resource string, client metadata.ResourceInterface, events chan<- struct{}) {
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)

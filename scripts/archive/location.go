@@ -23,6 +23,9 @@ const (
 	PartLabel = "metacontroller.k8s.io/script-part"
 )
 
+// namespacedGroup is the API group of definitions with a namespace.
+const namespacedGroup = "libretto.dev/"
+
 // Location is where the files of one definition are archived.
 type Location struct {
 	// Namespace holds the ControllerRevisions.
@@ -60,8 +63,10 @@ func (p Location) Name(id string) string { return p.name(ShortID(id)) }
 func (p Location) partName(sum string) string { return p.name("part-" + ShortID(sum)) }
 
 func (p Location) name(id string) string {
-	kind := strings.TrimSuffix(strings.ToLower(p.Owner.Kind), "controller")
-	stem := kind + "-" + p.Owner.Name
+	stem := strings.TrimSuffix(strings.ToLower(p.Owner.Kind), "controller") + "-" + p.Owner.Name
+	if strings.HasPrefix(p.Owner.APIVersion, namespacedGroup) { // One of the other group may have the same kind and name.
+		stem = "namespaced-" + stem
+	}
 	if most := maxNameLength - len(id) - 1; len(stem) > most {
 		hash := fmt.Sprintf("-%.8x", sha256.Sum256([]byte(stem)))
 		stem = stem[:most-len(hash)] + hash

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 )
 
 // ConditionOf returns a condition of an object's status, or an empty one.
@@ -36,9 +37,20 @@ func (e *Env) WaitForCondition(name, condition, status string, parts ...string) 
 // its reason and message.
 func (e *Env) WaitForConditionOf(kind, name, condition, status string, parts ...string) metav1.Condition {
 	e.T.Helper()
+	return e.waitForCondition(e.ClusterScope().In(Definitions(kind)), name, condition, status, parts)
+}
+
+// WaitForNamespacedCondition is WaitForConditionOf for a definition of the test's namespace.
+func (e *Env) WaitForNamespacedCondition(kind, name, condition, status string, parts ...string) metav1.Condition {
+	e.T.Helper()
+	return e.waitForCondition(e.In(NamespacedDefinitions(kind)), name, condition, status, parts)
+}
+
+func (e *Env) waitForCondition(in dynamic.ResourceInterface, name, condition, status string, parts []string) metav1.Condition {
+	e.T.Helper()
 	var c metav1.Condition
 	e.Eventually(func() error {
-		definition, err := e.Cluster.Dynamic().Resource(Definitions(kind)).Get(e.T.Context(), name, metav1.GetOptions{})
+		definition, err := in.Get(e.T.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
 // UpdatedConfigMaps and UpdatedChildren are rules for ConfigMaps that are updated in place.
@@ -19,6 +21,13 @@ func (e *Env) Define(kind, suffix string, spec ...string) string {
 	e.Apply(fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n%s",
 		CompositeControllers.GroupVersion(), kind, name, Indent(strings.Join(spec, "\n"))))
 	return name
+}
+
+// DefineNamespaced applies a definition of the test's namespace, with the lines of its spec.
+func (e *Env) DefineNamespaced(kind, name string, spec ...string) {
+	e.T.Helper()
+	e.Apply(fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec:\n%s",
+		v1alpha1.NamespacedGroupVersion, kind, name, e.Namespace, Indent(strings.Join(spec, "\n"))))
 }
 
 // DefineReady applies a definition as Define does, and waits until it is ready.

@@ -5,13 +5,13 @@ package env
 import (
 	"context"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
@@ -49,7 +49,12 @@ var (
 
 // Definitions returns the resource of a kind of definition.
 func Definitions(kind string) schema.GroupVersionResource {
-	return Revisions.GroupVersion().WithResource(strings.ToLower(kind) + "s")
+	return v1alpha1.DefinitionResource(v1alpha1.GroupVersion.WithKind(kind))
+}
+
+// NamespacedDefinitions returns the resource of a kind of definition with a namespace.
+func NamespacedDefinitions(kind string) schema.GroupVersionResource {
+	return v1alpha1.DefinitionResource(v1alpha1.NamespacedGroupVersion.WithKind(kind))
 }
 
 // Env is one test's namespace, API group and libretto.

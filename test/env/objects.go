@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
 // Apply applies YAML documents. Objects without a namespace go to the test's. Definitions are deleted at the end of the test.
@@ -29,9 +32,12 @@ func (e *Env) Apply(documents string) {
 func (e *Env) ApplyObject(object *unstructured.Unstructured) {
 	e.T.Helper()
 	e.NoError(e.Cluster.Apply(e.T.Context(), e.Namespace, object))
-	switch kind := object.GetKind(); kind {
-	case Composite, Decorator, Map:
-		e.T.Cleanup(func() { e.Delete(Definitions(kind), "", object.GetName()) })
+	if kind := object.GroupVersionKind(); v1alpha1.IsDefinition(kind.GroupKind()) {
+		namespace := ""
+		if kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+			namespace = cmp.Or(object.GetNamespace(), e.Namespace)
+		}
+		e.T.Cleanup(func() { e.Delete(v1alpha1.DefinitionResource(kind), namespace, object.GetName()) })
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation,
@@ -51,13 +53,17 @@ const (
 )
 
 // Finalizer returns the finalizer that the definition adds to its parents if it has a finalize hook.
-func (c *CompositeController) Finalizer() string { return finalizer(compositeFinalizerPrefix, c.Name) }
+func (c *CompositeController) Finalizer() string {
+	return finalizer(compositeFinalizerPrefix, UniqueName(c))
+}
 
 // Finalizer returns the finalizer that the definition adds to its parents if it has a finalize hook.
-func (d *DecoratorController) Finalizer() string { return finalizer(decoratorFinalizerPrefix, d.Name) }
+func (d *DecoratorController) Finalizer() string {
+	return finalizer(decoratorFinalizerPrefix, UniqueName(d))
+}
 
 // Finalizer returns the finalizer that the definition adds to its parents if it has a finalize hook.
-func (m *MapController) Finalizer() string { return finalizer(mapFinalizerPrefix, m.Name) }
+func (m *MapController) Finalizer() string { return finalizer(mapFinalizerPrefix, UniqueName(m)) }
 
 // FinalizerKind returns the kind of definition that a finalizer belongs to, or "".
 func FinalizerKind(finalizer string) string {
@@ -73,7 +79,7 @@ func FinalizerKind(finalizer string) string {
 	return ""
 }
 
-// FinalizerOf returns the finalizer of a definition, or "" for any other kind.
+// FinalizerOf returns the finalizer of a definition of a UniqueName, or "" for any other kind.
 func FinalizerOf(kind, name string) string {
 	switch kind {
 	case CompositeControllerKind:
@@ -86,13 +92,24 @@ func FinalizerOf(kind, name string) string {
 	return ""
 }
 
+// UniqueName returns the name of a definition, with its namespace in front if it has one: what is marked with it belongs to no other definition
+// of its kind. The character between them may be in labels and finalizers, and in no name of an object.
+func UniqueName(definition metav1.Object) string {
+	if namespace := definition.GetNamespace(); namespace != "" {
+		return namespace + "_" + definition.GetName()
+	}
+	return definition.GetName()
+}
+
 // longestName is the maximum length of a label's value, and of a finalizer behind its slash.
 const longestName = 63
 
 // RevisionLabelValue returns the value of CompositeLabel for a CompositeController.
-func (c *CompositeController) RevisionLabelValue() string { return shortened(c.Name, longestName) }
+func (c *CompositeController) RevisionLabelValue() string {
+	return shortened(UniqueName(c), longestName)
+}
 
-// AnalysisLabelValue returns the value of AnalysisLabel for a definition.
+// AnalysisLabelValue returns the value of AnalysisLabel for a definition of a UniqueName.
 func AnalysisLabelValue(definition string) string { return shortened(definition, longestName) }
 
 // finalizer returns prefix and name, shortened to what the API server accepts. metacontroller

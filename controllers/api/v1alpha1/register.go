@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +22,30 @@ const (
 
 // GroupVersion is the group and version of every type in this package.
 var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+
+// NamespacedGroupVersion is the group and version of definitions with a namespace. Their kinds and their types are those of this package; the
+// CustomResourceDefinitions differ: see SetNamespaces.
+var NamespacedGroupVersion = schema.GroupVersion{Group: "libretto.dev", Version: "v1alpha1"}
+
+// DefinitionKinds are the kinds of definition that each of the two groups has.
+var DefinitionKinds = []string{CompositeControllerKind, DecoratorControllerKind, MapControllerKind}
+
+// DefinitionGroups are the groups of definitions, without and with a namespace.
+var DefinitionGroups = []schema.GroupVersion{GroupVersion, NamespacedGroupVersion}
+
+// IsDefinition reports whether objects of a kind are definitions, in whatever version.
+func IsDefinition(kind schema.GroupKind) bool {
+	return slices.Contains(DefinitionKinds, kind.Kind) && (kind.Group == GroupName || kind.Group == NamespacedGroupVersion.Group)
+}
+
+// DefinitionResource returns the resource of a kind of definition. The plurals of the two groups differ, so that kubectl confuses none.
+func DefinitionResource(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	plural := strings.ToLower(kind.Kind) + "s"
+	if kind.Group == NamespacedGroupVersion.Group {
+		plural = "namespaced" + plural
+	}
+	return kind.GroupVersion().WithResource(plural)
+}
 
 // AddToScheme makes the types of this package known to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -28,6 +28,8 @@ type search struct {
 	find       func(apiVersion, resource string) (discovery.Resource, error)
 	finalizers parent.Finalizers
 	log        logr.Logger
+	// groups are those of the definitions that this host knows of.
+	groups []schema.GroupVersion
 	// defined are the finalizers of existing definitions.
 	defined map[string]bool
 	removed int
@@ -50,9 +52,11 @@ func searchable(resource schema.GroupVersionResource) bool {
 }
 
 // ReleaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none, and removes the
-// finalizers of definitions that are gone. It begins once synced returns no error, and returns when all is done or ctx ends. It does
+// finalizers of definitions that are gone: in some namespaces, or everywhere if there are none. It begins once synced returns no error, and returns when all is done or ctx ends. It does
 // nothing for a nil record.
-func (r *Record) ReleaseAbandoned(ctx context.Context, synced func() error, served *discovery.Discovery, env *parent.Environment) {
+func (r *Record) ReleaseAbandoned(
+	ctx context.Context, synced func() error, served *discovery.Discovery, namespaces []string, env *parent.Environment,
+) {
 	if r == nil {
 		return
 	}
@@ -63,11 +67,14 @@ func (r *Record) ReleaseAbandoned(ctx context.Context, synced func() error, serv
 		}
 	}
 	a := &search{
-		find: served.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
+		find: served.Find, log: env.Log.WithName("finalizers"), groups: v1alpha1.DefinitionGroups, defined: map[string]bool{},
 		finalizers: parent.Finalizers{
-			Client: env.Metadata, Parallel: env.Writes,
+			Client: env.Metadata, Parallel: env.Writes, Namespaces: namespaces,
 			Pause: func(ctx context.Context) error { return pause(ctx, pageInterval) },
 		},
+	}
+	if len(namespaces) > 0 {
+		a.groups = []schema.GroupVersion{v1alpha1.NamespacedGroupVersion}
 	}
 	left, err := served.Patchable()
 	if err != nil {
@@ -126,7 +133,7 @@ func (a *search) searchOne(ctx context.Context, resource schema.GroupVersionReso
 	candidates := map[string]string{} // kinds of definition by finalizer
 	for name := range names {
 		kind := v1alpha1.FinalizerKind(name)
-		if kind == "" {
+		if kind == "" || !a.isOwn(kind, name) {
 			continue
 		}
 		if a.found = append(a.found, resource.GroupResource().String()); !a.defined[name] {
@@ -148,22 +155,44 @@ func (a *search) searchOne(ctx context.Context, resource schema.GroupVersionReso
 	return err
 }
 
+// isOwn reports whether a finalizer is of a definition that this host would know of.
+func (a *search) isOwn(kind, finalizer string) bool {
+	return slices.ContainsFunc(a.finalizers.InNamespaces(), func(namespace string) bool {
+		return namespace == "" || strings.HasPrefix(finalizer, v1alpha1.FinalizerOf(kind, namespace+"_"))
+	})
+}
+
 // listDefinitions lists the definitions of the kinds of finalizers. It returns an error if a
 // kind is not served.
 func (a *search) listDefinitions(ctx context.Context, finalizers map[string]string) error {
 	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
-		found, err := a.find(v1alpha1.GroupVersion.String(), plan.Kinds[kind])
-		if err != nil {
-			return fmt.Errorf("finding a %s: %w", kind, err)
+		for _, group := range a.groups {
+			if err := a.listKind(ctx, group.WithKind(kind)); err != nil {
+				return fmt.Errorf("finding a %s of %s: %w", kind, group.Group, err)
+			}
 		}
+	}
+	return nil
+}
+
+// listKind lists the definitions of a kind. One that is not served has none if it is of the group that need not be installed.
+func (a *search) listKind(ctx context.Context, kind schema.GroupVersionKind) error {
+	resource := v1alpha1.DefinitionResource(kind)
+	_, err := a.find(resource.GroupVersion().String(), resource.Resource)
+	if missing := (*discovery.NotFoundError)(nil); errors.As(err, &missing) && kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, namespace := range a.finalizers.InNamespaces() {
 		options := metav1.ListOptions{Limit: 500}
 		for {
-			page, err := a.finalizers.Client.Resource(found.GroupVersionResource).List(ctx, options)
+			page, err := a.finalizers.Client.Resource(resource).Namespace(namespace).List(ctx, options)
 			if err != nil {
-				return fmt.Errorf("finding a %s: %w", kind, err)
+				return err
 			}
 			for i := range page.Items {
-				a.defined[v1alpha1.FinalizerOf(kind, page.Items[i].Name)] = true
+				a.defined[v1alpha1.FinalizerOf(kind.Kind, v1alpha1.UniqueName(&page.Items[i]))] = true
 			}
 			if options.Continue = page.Continue; options.Continue == "" {
 				break

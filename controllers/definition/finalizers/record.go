@@ -51,11 +51,13 @@ const (
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // NewRecord returns the record of a host. Hosts for other definitions have others: of those that share one, one leads.
-func NewRecord(client dynamic.Interface, namespace string, target labels.Selector, clock clock.PassiveClock) *Record {
+func NewRecord(
+	client dynamic.Interface, namespace string, target labels.Selector, namespaces []string, clock clock.PassiveClock,
+) *Record {
 	name := recordName
-	if !target.Empty() {
+	if !target.Empty() || len(namespaces) > 0 {
 		hash := fnv.New32a()
-		_, _ = hash.Write([]byte(target.String())) // It never fails.
+		_, _ = hash.Write([]byte(strings.Join(append([]string{target.String()}, namespaces...), "\n"))) // It never fails.
 		name += fmt.Sprintf("-%08x", hash.Sum32())
 	}
 	return &Record{

@@ -32,13 +32,13 @@ func storedRecord(searched, resources string) *unstructured.Unstructured {
 
 func newTestRecord(objects ...runtime.Object) (*Record, *fake.FakeDynamicClient) {
 	client := fake.NewSimpleDynamicClient(scheme.Scheme, objects...)
-	return NewRecord(client, "host", labels.Everything(), clocktesting.NewFakePassiveClock(recordTime)), client
+	return NewRecord(client, "host", labels.Everything(), nil, clocktesting.NewFakePassiveClock(recordTime)), client
 }
 
 // recorded returns what a later process finds in the record: the resources, or "all".
 func recorded(t *testing.T, client *fake.FakeDynamicClient) string {
 	t.Helper()
-	next := NewRecord(client, "host", labels.Everything(), clocktesting.NewFakePassiveClock(recordTime.Add(time.Hour)))
+	next := NewRecord(client, "host", labels.Everything(), nil, clocktesting.NewFakePassiveClock(recordTime.Add(time.Hour)))
 	resources, ok := next.resources(t.Context())
 	if !ok {
 		return "all"

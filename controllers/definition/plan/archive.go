@@ -3,7 +3,6 @@ package plan
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -13,7 +12,7 @@ func (p *Plan) Archive(own string) *archive.Location {
 	return &archive.Location{
 		Namespace: ArchiveNamespace(&p.Settings, own),
 		Owner: metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: p.Kind, Name: p.Name, UID: p.UID, Controller: new(true),
+			APIVersion: p.object.GetAPIVersion(), Kind: p.Kind, Name: p.Name, UID: p.UID, Controller: new(true),
 		},
 	}
 }

@@ -27,5 +27,5 @@ func FinalizerOf(object *unstructured.Unstructured) (finalizer string, rules []v
 	if hookNamed(hooks, v1alpha1.FinalizeHook) == nil {
 		return "", nil
 	}
-	return v1alpha1.FinalizerOf(object.GetKind(), object.GetName()), rules
+	return v1alpha1.FinalizerOf(object.GetKind(), v1alpha1.UniqueName(object)), rules
 }

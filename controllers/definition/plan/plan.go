@@ -61,7 +61,8 @@ type Plan struct {
 	UID types.UID
 	// Generation is that of the newest spec that runs in this way. Only reconciles read and write it.
 	Generation int64
-	Name, Kind string
+	// Kind is that of the definition in both groups of v1alpha1. Namespace is empty in the one of metacontroller.
+	Kind, Namespace, Name string
 	// object is the definition as it is in the cluster, without what is no input of hooks.
 	object *unstructured.Unstructured
 }
@@ -89,7 +90,7 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if _, err := ScriptRollout(object); err != nil {
 		return nil, refusalOf(err)
 	}
-	object = asRequested(object)
+	object = asRequested(v1alpha1.SetNamespaces(object))
 	var plan *Plan
 	var err error
 	switch object.GetKind() {
@@ -121,13 +122,16 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 // complete sets what is the same for all kinds of definition.
 func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	plan.UID, plan.Generation = object.GetUID(), object.GetGeneration()
-	plan.Kind, plan.Name, plan.object = object.GetKind(), object.GetName(), object
+	plan.Kind, plan.Namespace, plan.Name, plan.object = object.GetKind(), object.GetNamespace(), object.GetName(), object
 	config := &plan.Config
-	config.Definition = plan.Kind + " " + plan.Name
+	config.Definition = plan.Key().String()
 	config.Account = accountOf(plan.Settings)
+	if err := plan.checkNamespace(); err != nil {
+		return err
+	}
 	config.Managers = p.managers(plan)
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
-	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.Kind, plan.Name)
+	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.Kind, v1alpha1.UniqueName(object))
 	finalize := hookNamed(plan.Hooks, v1alpha1.FinalizeHook)
 	config.Finalizing.Enabled = finalize != nil
 	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil &&
@@ -138,6 +142,7 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 		config.Customize = &parent.Customize{
 			Definition: object.Object, Find: p.Find, Limits: limits,
 			OwnNamespace:  hook.WireVersion() == v1alpha1.HookV1,
+			Namespaced:    plan.Namespace != "",
 			RefuseUnknown: hook.ResponseMode() == v1alpha1.ResponseStrict,
 			Unwrap:        variant.UnwrapFor(hook),
 		}
@@ -157,9 +162,7 @@ func accountOf(settings v1alpha1.DefinitionSettings) identity.Account {
 func (p *Plan) Spec() map[string]any { return jsonvalue.ObjectIn(p.object.Object, "spec") }
 
 // Key returns the key of the definition.
-func (p *Plan) Key() controller.Key {
-	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.Kind), Name: p.Name}
-}
+func (p *Plan) Key() controller.Key { return KeyOf(p.object) }
 
 // hookNamed returns the hook of a name, or nil.
 func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hook {
@@ -221,7 +224,7 @@ func (p *Plan) ShortKind() string { return strings.ToLower(strings.TrimSuffix(p.
 // managers returns the field managers of a definition.
 func (p Planner) managers(plan *Plan) serverside.Managers {
 	return serverside.Managers{
-		Own: serverside.ManagerName(p.FieldManager, plan.ShortKind(), plan.Name), Former: append(parent.FormerManagers(), p.FieldManager),
+		Own: serverside.ManagerName(p.FieldManager, plan.ShortKind(), v1alpha1.UniqueName(plan.object)), Former: append(parent.FormerManagers(), p.FieldManager),
 	}
 }
 

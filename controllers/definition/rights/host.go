@@ -25,11 +25,13 @@ func OfHost(host string) []Need {
 	of := func(group, resource string) access.Right {
 		return access.Right{GroupResource: schema.GroupResource{Group: group, Resource: resource}}
 	}
-	for _, plural := range plan.Kinds {
-		right := of(v1alpha1.GroupName, plural)
-		c.add(Required, Fixed, right, false, access.ReadVerbs...)
-		right.Subresource = "status"
-		c.add(Required, Fixed, right, false, "update", "patch")
+	for _, group := range v1alpha1.DefinitionGroups {
+		for _, kind := range v1alpha1.DefinitionKinds {
+			right := access.Right{GroupResource: v1alpha1.DefinitionResource(group.WithKind(kind)).GroupResource()}
+			c.add(Required, Fixed, right, false, access.ReadVerbs...)
+			right.Subresource = "status"
+			c.add(Required, Fixed, right, false, "update", "patch")
+		}
 	}
 	c.add(Required, Fixed, of("apiextensions.k8s.io", "customresourcedefinitions"), false, access.ReadVerbs...)
 	c.add(Required, Fixed, of("", "events"), true, "create", "patch")
@@ -39,10 +41,10 @@ func OfHost(host string) []Need {
 	return c.sorted()
 }
 
-// OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster, and to act as the
-// account of the definition, or if it has none all that the definition needs.
+// OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster or for the definition's
+// namespace, and to act as the account of the definition, or if it has none all that the definition needs.
 func OfHostFor(d Definition) []Need {
-	c := &collector{}
+	c := &collector{plan: d.Plan}
 	c.caches(d)
 	if account := d.Plan.Config.Account; account.IsHost() {
 		c.needs = append(c.needs, d.Needs...)
@@ -60,8 +62,8 @@ func (c *collector) caches(d Definition) {
 	for _, need := range d.Needs {
 		isArchive := need.GroupResource == archived && need.Place == Fixed
 		if right := need.Right; slices.Contains(access.ReadVerbs, right.Verb) && right.Name == "" && !isArchive {
-			right.Namespace = ""
-			c.add(Required, Fixed, right, false, right.Verb)
+			right.Namespace = d.Plan.Namespace
+			c.add(Required, Fixed, right, right.Namespace != "", right.Verb)
 		}
 	}
 	byNamespace := slices.ContainsFunc(d.Plan.Config.Inputs, func(rule variant.InputRule) bool { return rule.ByNamespace })

@@ -195,7 +195,7 @@ func (c *collector) reads() {
 		switch {
 		case declared.Namespace != "" || !namespaced:
 			place = Fixed
-		case customize.OwnNamespace && c.hasNamespacedParents():
+		case customize.Namespaced, customize.OwnNamespace && c.hasNamespacedParents():
 			place = WithParents
 		}
 		c.add(Possible, place, of, namespaced, access.ReadVerbs...)

@@ -25,6 +25,8 @@ import (
 // the last writes.
 type Finalizers struct {
 	Client metadata.Interface
+	// Namespaces are where objects are looked for. Without any it is everywhere.
+	Namespaces []string
 	// Parallel limits concurrent writes. Values below one mean one.
 	Parallel int
 	// Pause is called before each page of a list, unless it is nil.
@@ -90,6 +92,27 @@ func (f Finalizers) Remove(ctx context.Context, resource schema.GroupVersionReso
 func (f Finalizers) pages(
 	ctx context.Context, resource schema.GroupVersionResource, each func([]metav1.PartialObjectMetadata) error,
 ) (whole bool, err error) {
+	whole = true
+	var errs []error
+	for _, namespace := range f.InNamespaces() {
+		listed, err := f.pagesOf(ctx, resource, namespace, each)
+		whole, errs = whole && listed, append(errs, err)
+	}
+	return whole, errors.Join(errs...)
+}
+
+// InNamespaces returns the namespaces to look in, of which an empty one stands for everywhere.
+func (f Finalizers) InNamespaces() []string {
+	if len(f.Namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return f.Namespaces
+}
+
+// pagesOf is pages in one namespace.
+func (f Finalizers) pagesOf(
+	ctx context.Context, resource schema.GroupVersionResource, namespace string, each func([]metav1.PartialObjectMetadata) error,
+) (whole bool, err error) {
 	var errs []error
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -98,7 +121,8 @@ func (f Finalizers) pages(
 				return false, err
 			}
 		}
-		page, err := f.Client.Resource(resource).List(identity.WithAccount(ctx, identity.Account{}), options) // As the caches are filled.
+		page, err := f.Client.Resource(resource).Namespace(namespace).
+			List(identity.WithAccount(ctx, identity.Account{}), options) // As the caches are filled.
 		switch {
 		case apierrors.IsNotFound(err): // A resource that is no longer served has no objects.
 			return true, errors.Join(errs...)

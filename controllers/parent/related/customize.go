@@ -30,6 +30,8 @@ type Customize struct {
 	// OwnNamespace limits the rules of a namespaced parent to its namespace, as version v1 of
 	// the hook does (section 1.5 of the specification).
 	OwnNamespace bool
+	// Namespaced is set for a definition with a namespace, of which parents and related objects are.
+	Namespaced bool
 	// RefuseUnknown rejects unknown fields of the response.
 	RefuseUnknown bool
 	// Unwrap is that of variant.ResponseRules.
@@ -204,8 +206,15 @@ func unknownRuleField(field string) string {
 // restrictScope checks a rule's combination of fields and limits it to the parent's namespace if
 // the hook's version does.
 func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.Unstructured) (Rule, string) {
-	own := c.OwnNamespace && parent.GetNamespace() != "" && rule.resource.Namespaced
+	own := (c.OwnNamespace || c.Namespaced) && parent.GetNamespace() != "" && rule.resource.Namespaced
+	why := "version v1 of the hook sees the parent's own namespace only: use version v2"
+	if c.Namespaced {
+		why = "a definition with a namespace sees its own only: leave it out"
+	}
 	switch {
+	case c.Namespaced && !rule.resource.Namespaced:
+		return rule, fmt.Sprintf("resource: %s are in no namespace, and %s", rule.resource.GroupVersionResource.Resource,
+			"a definition with a namespace sees its own only")
 	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):
 		return rule, "names can't be combined with labelSelector or namespaceSelector: write two rules"
 	case f.Namespace != "" && f.NamespaceSelector != nil:
@@ -213,10 +222,9 @@ func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.
 	case f.NamespaceSelector != nil && !rule.resource.Namespaced:
 		return rule, fmt.Sprintf("namespaceSelector: %s are in no namespace: leave it out", rule.resource.GroupVersionResource.Resource)
 	case own && f.NamespaceSelector != nil:
-		return rule, "namespaceSelector: version v1 of the hook sees the parent's own namespace only: use version v2"
+		return rule, "namespaceSelector: " + why
 	case own && f.Namespace != "" && f.Namespace != parent.GetNamespace():
-		return rule, fmt.Sprintf("namespace: is %q, and version v1 of the hook sees the parent's own, %q, only: use version v2",
-			f.Namespace, parent.GetNamespace())
+		return rule, fmt.Sprintf("namespace: is %q, the parent's is %q, and %s", f.Namespace, parent.GetNamespace(), why)
 	case own:
 		rule.namespace = parent.GetNamespace()
 	case !rule.resource.Namespaced:

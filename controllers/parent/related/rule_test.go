@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
@@ -50,5 +51,33 @@ func TestWrongRules(t *testing.T) {
 				t.Errorf("problem\n%s, want\n%s", problem, c.want)
 			}
 		})
+	}
+}
+
+// TestRulesOfNamespacedDefinition keeps the rules of a definition with a namespace in that.
+func TestRulesOfNamespacedDefinition(t *testing.T) {
+	parent := &unstructured.Unstructured{}
+	parent.SetNamespace("shop")
+	for rule, want := range map[string]string{
+		`{}`:                        "",
+		`{"namespace": "shop"}`:     "",
+		`{"names": ["a"]}`:          "",
+		`{"namespace": "blog"}`:     `namespace: is "blog", the parent's is "shop", and a definition with a namespace sees its own only: leave it out`,
+		`{"namespaceSelector": {}}`: "namespaceSelector: a definition with a namespace sees its own only: leave it out",
+		`{"resource": "nodes"}`:     "resource: nodes are in no namespace, and a definition with a namespace sees its own only",
+	} {
+		fields := map[string]any{"apiVersion": "v1", "resource": "gadgets"}
+		if err := json.Unmarshal([]byte(rule), &fields); err != nil {
+			t.Fatal(err)
+		}
+		find := func(apiVersion, resource string) (discovery.Resource, error) {
+			return discovery.Resource{
+				GroupVersionResource: schema.GroupVersionResource{Version: apiVersion, Resource: resource}, Namespaced: resource != "nodes",
+			}, nil
+		}
+		got, problem := (&Customize{Namespaced: true}).parseRule(fields, parent, find)
+		if problem != want || want == "" && got.namespace != "shop" {
+			t.Errorf("%s: namespace %q, problem %q, want %q", rule, got.namespace, problem, want)
+		}
 	}
 }

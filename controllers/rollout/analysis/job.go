@@ -72,7 +72,7 @@ func (a *Analyst) jobFrom(ctx context.Context, s Step, of *v1alpha1.JobAnalysis,
 	given := &unstructured.Unstructured{Object: template}
 	labels := map[string]string{}
 	maps.Copy(labels, given.GetLabels())
-	labels[v1alpha1.AnalysisLabel] = v1alpha1.AnalysisLabelValue(s.Definition.GetName())
+	labels[v1alpha1.AnalysisLabel] = v1alpha1.AnalysisLabelValue(v1alpha1.UniqueName(s.Definition))
 	job := &unstructured.Unstructured{Object: map[string]any{"spec": jsonvalue.ObjectIn(template, "spec")}}
 	job.SetAPIVersion(jobs.GroupVersion().String())
 	job.SetKind("Job")

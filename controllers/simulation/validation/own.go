@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/manifests/crd"
 )
@@ -66,10 +67,10 @@ func Own(plural string) (memcluster.Resource, error) {
 func Definition(
 	object *unstructured.Unstructured,
 ) (stored *unstructured.Unstructured, dropped []string, invalid field.ErrorList, err error) {
-	resource, err := Own(strings.ToLower(object.GetKind()) + "s")
-	if err != nil || resource.Kind != object.GroupVersionKind() || !strings.HasSuffix(object.GetKind(), "Controller") {
-		return nil, nil, nil, fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are",
-			object.GetAPIVersion(), object.GetKind(), ownGroupVersion)
+	resource, err := Own(v1alpha1.DefinitionResource(object.GroupVersionKind()).Resource)
+	if err != nil || resource.Kind != object.GroupVersionKind() || !v1alpha1.IsDefinition(resource.Kind.GroupKind()) {
+		return nil, nil, nil, fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are, or with a namespace of %s",
+			object.GetAPIVersion(), object.GetKind(), v1alpha1.GroupVersion, v1alpha1.NamespacedGroupVersion)
 	}
 	stored = object.DeepCopy()
 	if dropped, err = resource.Schema.Decode(stored.Object); err != nil {
@@ -78,5 +79,3 @@ func Definition(
 	custom, _ := resource.Schema.(*Custom) // readOwn makes it.
 	return stored, dropped, custom.ValidateOnce(stored), nil
 }
-
-const ownGroupVersion = "metacontroller.k8s.io/v1alpha1"

@@ -79,7 +79,7 @@ func asAccount(e *env.Env) string {
 // foreign returns the writes that were not made as the account, but for what the host writes for itself.
 func foreign(requests cluster.Requests, account *env.User) cluster.Requests {
 	return requests.Writes().Filter(func(r cluster.Request) bool {
-		own := r.Group == "metacontroller.k8s.io" || r.Group == "coordination.k8s.io" || r.Subresource == "token"
+		own := r.Group == "metacontroller.k8s.io" || r.Group == "libretto.dev" || r.Group == "coordination.k8s.io" || r.Subresource == "token"
 		return r.User != account.Name && r.ImpersonatedUser != account.Name && !own
 	})
 }

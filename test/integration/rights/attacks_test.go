@@ -112,8 +112,8 @@ func attacksOn(victim, group string) (all []attack) {
 	return all
 }
 
-// TestAttacks has whoever may write parents and scripts in one namespace attack another one through definitions of all kinds, whose host may
-// do everything and whose account works in that one namespace. Nothing outside is read or written; the API server refused it, to the account.
+// TestAttacks has whoever may write parents and scripts in one namespace attack another one through definitions of all kinds, with a namespace
+// and without, whose host may do everything and whose account works in that one namespace. Nothing outside is read or written; the API server refused it, to the account.
 func TestAttacks(t *testing.T) {
 	e, host := newHost(t)
 	impersonates(e, host)
@@ -142,6 +142,12 @@ func TestAttacks(t *testing.T) {
 	e.Define(env.Decorator, "-thing", e.Targets("things", "decorator"), asAccount(e), "attachments: ["+written+"]", hooks)
 	e.Define(env.Map, "-thing", e.Parent("things", "map"), asAccount(e), "inputResources: [{apiVersion: v1, resource: configmaps}]",
 		"outputResources: ["+written+"]", env.Hooks(obeys, "map", "tombstone"))
+	own := "serviceAccountRef: {name: account}"
+	e.DefineNamespaced(env.Composite, "tenant", e.Parent("things", "tenant-composite"), own, generated, "childResources: ["+rolling+"]", hooks)
+	namespaced := "{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: secrets}"
+	e.DefineNamespaced(env.Decorator, "tenant", e.Targets("things", "tenant-decorator"), own, "attachments: ["+namespaced+"]", hooks)
+	e.DefineNamespaced(env.Map, "tenant", e.Parent("things", "tenant-map"), own, "inputResources: [{apiVersion: v1, resource: configmaps}]",
+		"outputResources: ["+namespaced+"]", env.Hooks(obeys, "map", "tombstone"))
 	e.ApplyConfigMap("input", "of: attacker", "text")
 	attacks := attacksOn(victim.Namespace, e.Group)
 	tried := map[string]bool{}
@@ -154,7 +160,7 @@ func TestAttacks(t *testing.T) {
 		}
 		spec := strings.Join(lines, "\n")
 		e.ClusterScope().ApplyCustom("Global", "global-"+a.name, "", spec)
-		for _, kind := range []string{"composite", "decorator", "map"} {
+		for _, kind := range []string{"composite", "decorator", "map", "tenant-composite", "tenant-decorator", "tenant-map"} {
 			e.ApplyThing(kind+"-"+a.name, "set: "+kind, spec)
 			tried[kind+"-"+a.name] = true
 		}
@@ -225,6 +231,9 @@ func release(t *testing.T, e *env.Env) {
 	e.Delete(env.CompositeControllers, "", e.Namespace+"-thing")
 	e.Delete(env.DecoratorControllers, "", e.Namespace+"-thing")
 	e.Delete(env.MapControllers, "", e.Namespace+"-thing")
+	for _, kind := range []string{env.Composite, env.Decorator, env.Map} {
+		e.Delete(env.NamespacedDefinitions(kind), e.Namespace, "tenant")
+	}
 	cluster.Eventually(t, time.Minute, func() error {
 		for _, resource := range []schema.GroupVersionResource{e.Things(), e.Resource("Global")} {
 			objects, err := e.Cluster.Dynamic().Resource(resource).List(t.Context(), metav1.ListOptions{})
@@ -285,7 +294,10 @@ func checkLeaks(t *testing.T, e *env.Env) {
 			}
 		}
 	}
-	for _, resource := range []schema.GroupVersionResource{env.ConfigMaps, env.Secrets, e.Things(), env.Revisions, env.ScriptRevisions, env.Events} {
+	for _, resource := range []schema.GroupVersionResource{
+		env.ConfigMaps, env.Secrets, e.Things(), env.Revisions, env.ScriptRevisions, env.Events,
+		env.NamespacedDefinitions(env.Composite), env.NamespacedDefinitions(env.Decorator), env.NamespacedDefinitions(env.Map),
+	} {
 		look(resource, e.Namespace)
 	}
 	for _, resource := range []schema.GroupVersionResource{e.Resource("Global"), env.CompositeControllers, env.DecoratorControllers, env.MapControllers} {

@@ -27,7 +27,9 @@ func (m *ManifestFlags) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVarP(&m.filenames, "filename", "f", nil, "file or directory with definitions, CustomResourceDefinitions and ConfigMaps, "+
 		"or - for standard input; may be repeated. A directory with a kustomization.yaml is built")
 	f.BoolVarP(&m.recursive, "recursive", "R", false, "read the directories in the directories of -f too")
-	f.StringVarP(&m.Namespace, "namespace", "n", "default", "namespace of objects without one")
+	if f.Lookup("namespace") == nil { // A command that has the flag sets Namespace.
+		f.StringVarP(&m.Namespace, "namespace", "n", "default", "namespace of objects without one")
+	}
 	f.StringArrayVar(&m.scripts, "scripts", nil, "NAMESPACE/NAME=DIRECTORY: take the files of a directory for the keys of that ConfigMap, "+
 		"as kubectl create configmap --from-file does; may be repeated")
 	f.StringVar(&m.ScriptsDir, "scripts-dir", "", "directory that script sources of kind directory are below, like that of serve")

@@ -30,7 +30,7 @@ func ArchiveOf(d *unstructured.Unstructured, settings *v1alpha1.DefinitionSettin
 	return archive.Location{
 		Namespace: plan.ArchiveNamespace(settings, hostNamespace),
 		Owner: metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.GetKind(), Name: d.GetName(), UID: d.GetUID(), Controller: new(true),
+			APIVersion: d.GetAPIVersion(), Kind: d.GetKind(), Name: d.GetName(), UID: d.GetUID(), Controller: new(true),
 		},
 	}
 }

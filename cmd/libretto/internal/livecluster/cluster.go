@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -17,38 +16,43 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// definitionKinds are the kinds of definition.
-var definitionKinds = []string{v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind}
-
 // definitions returns the resource of a kind of definition.
-func definitions(kind string) discovery.Resource {
-	gv := v1alpha1.GroupVersion
+func definitions(kind apischema.GroupVersionKind) discovery.Resource {
 	return discovery.Resource{
-		GroupVersionResource: gv.WithResource(strings.ToLower(kind) + "s"), Kind: gv.WithKind(kind), HasStatus: true, Custom: true,
+		GroupVersionResource: v1alpha1.DefinitionResource(kind), Kind: kind, HasStatus: true, Custom: true,
+		Namespaced: kind.Group == v1alpha1.NamespacedGroupVersion.Group,
 	}
 }
 
 // Definitions returns all definitions of the cluster.
 func (r *Reader) Definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, kind := range definitionKinds {
-		err := r.list(ctx, listing{resource: definitions(kind)}, func(o *unstructured.Unstructured) bool {
-			all = append(all, o)
-			return true
-		})
-		if err != nil {
-			return nil, err
+	for _, group := range v1alpha1.DefinitionGroups {
+		for _, kind := range v1alpha1.DefinitionKinds {
+			of := listing{resource: definitions(group.WithKind(kind)), isOptional: group == v1alpha1.NamespacedGroupVersion}
+			err := r.list(ctx, of, func(o *unstructured.Unstructured) bool {
+				all = append(all, v1alpha1.SetNamespaces(o))
+				return true
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	return all, nil
 }
 
 // Definition returns a definition of the cluster, or nil.
-func (r *Reader) Definition(ctx context.Context, kind, name string) (*unstructured.Unstructured, error) {
-	return r.Get(ctx, definitions(kind), "", name)
+func (r *Reader) Definition(ctx context.Context, key controller.Key) (*unstructured.Unstructured, error) {
+	found, err := r.Get(ctx, definitions(key.Kind), key.Namespace, key.Name)
+	if found != nil {
+		found = v1alpha1.SetNamespaces(found)
+	}
+	return found, err
 }
 
 // ConfigMap returns a ConfigMap, or nil.

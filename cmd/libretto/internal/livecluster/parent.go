@@ -30,7 +30,7 @@ type Found struct {
 }
 
 // Name returns the definition's kind and name.
-func (f Found) Name() string { return f.Definition.GetKind() + " " + f.Definition.GetName() }
+func (f Found) Name() string { return plan.KeyOf(f.Definition).String() }
 
 // ForParent returns the definitions of the cluster that look after a parent, as they are. The set must be empty: what it takes to run them
 // is added.

@@ -8,14 +8,15 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // Pinned returns a definition of the cluster as it is while an archived revision of its scripts is pinned, or with what its sources hold if
 // id is empty. It is compared with what serves. The set must be empty.
-func (c *Config) Pinned(ctx context.Context, kind, name, id string) (*Subject, error) {
-	d, err := c.Reader.Definition(ctx, kind, name)
+func (c *Config) Pinned(ctx context.Context, definition controller.Key, id string) (*Subject, error) {
+	d, err := c.Reader.Definition(ctx, definition)
 	if err == nil && d == nil {
-		err = fmt.Errorf("there is no %s %s", kind, name)
+		err = fmt.Errorf("there is no %s", definition)
 	}
 	if err != nil {
 		return nil, err

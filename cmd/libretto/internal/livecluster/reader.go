@@ -89,6 +89,8 @@ type listing struct {
 	namespace, selector string
 	// fields is a field selector.
 	fields string
+	// isOptional is set for a resource that need not be installed.
+	isOptional bool
 }
 
 // list calls each for all objects of a listing, page by page. It ends when each returns false. A resource that is not served has none.
@@ -96,6 +98,8 @@ func (r *Reader) list(ctx context.Context, l listing, each func(*unstructured.Un
 	for token := ""; ; {
 		items, next, err := r.page(ctx, l, token)
 		switch {
+		case apierrors.IsNotFound(err) && l.isOptional:
+			return nil
 		case apierrors.IsNotFound(err):
 			r.Warn(fmt.Sprintf("the cluster does not serve %s yet: it has none", l.resource.GroupResource()))
 			return nil

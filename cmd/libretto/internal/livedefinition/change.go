@@ -66,7 +66,7 @@ const approveVerb = "approve"
 
 // explainApproval names the rights that are missing if the API server has refused an approval.
 func (c *Client) explainApproval(ctx context.Context, d *Definition, err error) error {
-	resource := resourceOf(d.Object.GetKind())
+	resource := v1alpha1.DefinitionResource(d.Object.GroupVersionKind())
 	right := &livecluster.ForbiddenError{Verb: approveVerb, Resource: resource.GroupResource()}
 	if errors.As(err, new(*livecluster.ForbiddenError)) {
 		return fmt.Errorf("%w\nwhere ValidatingAdmissionPolicy libretto-approve is applied, the verb %s too", err, approveVerb)
@@ -76,7 +76,8 @@ func (c *Client) explainApproval(ctx context.Context, d *Definition, err error) 
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: approveVerb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: d.Object.GetName(),
+			Verb: approveVerb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+			Namespace: d.Object.GetNamespace(), Name: d.Object.GetName(),
 		},
 	}}
 	review, failed := c.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

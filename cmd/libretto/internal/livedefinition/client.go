@@ -25,6 +25,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // Client reads and writes definitions.
@@ -34,6 +35,8 @@ type Client struct {
 	Metadata   metadata.Interface
 	// HostNamespace is that of the host, where some scripts are archived.
 	HostNamespace string
+	// Namespace is that of definitions with a namespace.
+	Namespace string
 	// Program is the name of the program in messages that name a command.
 	Program string
 	// Warn is called with what could not be read.
@@ -54,11 +57,20 @@ type Definition struct {
 }
 
 // String returns the kind and the name, for messages.
-func (d *Definition) String() string { return d.Object.GetKind() + " " + d.Object.GetName() }
+func (d *Definition) String() string { return plan.KeyOf(d.Object).String() }
 
-// Argument returns the definition as an argument of commands.
+// Argument returns the definition as an argument of commands, with the flag for its namespace if it has one.
 func (d *Definition) Argument() string {
-	return strings.ToLower(d.Object.GetKind()) + "/" + d.Object.GetName()
+	argument := argumentOf(d.Object)
+	if namespace := d.Object.GetNamespace(); namespace != "" {
+		argument += " -n " + namespace
+	}
+	return argument
+}
+
+// argumentOf returns KIND/NAME of a definition.
+func argumentOf(definition *unstructured.Unstructured) string {
+	return strings.TrimSuffix(v1alpha1.DefinitionResource(definition.GroupVersionKind()).Resource, "s") + "/" + definition.GetName()
 }
 
 // command returns the command line with a command for the definition.
@@ -107,31 +119,58 @@ func (d *Definition) nameOf(id string) string {
 	return "revision " + shortID(id)
 }
 
-// kinds are the kinds of definition, and kubectl's names for each.
-var kinds = []struct {
-	kind  string
-	names []string
-}{
-	{v1alpha1.CompositeControllerKind, []string{"cc", "cctl"}},
-	{v1alpha1.DecoratorControllerKind, []string{"dec", "decorators"}},
-	{v1alpha1.MapControllerKind, []string{"mc", "mctl"}},
+// shortNames are kubectl's for each kind of definition. Those of definitions with a namespace have an n in front.
+var shortNames = map[string][]string{
+	v1alpha1.CompositeControllerKind: {"cc", "cctl"},
+	v1alpha1.DecoratorControllerKind: {"dec", "decorators"},
+	v1alpha1.MapControllerKind:       {"mc", "mctl"},
 }
 
-// resourceOf returns the resource of a kind of definition.
-func resourceOf(kind string) schema.GroupVersionResource {
-	return v1alpha1.GroupVersion.WithResource(strings.ToLower(kind) + "s")
-}
-
-// kindOf returns the kind that a name of a kind, a resource or a short name means, or "".
-func kindOf(name string) string {
-	name = strings.TrimSuffix(strings.ToLower(name), "."+v1alpha1.GroupName)
-	for _, k := range kinds {
-		singular := strings.ToLower(k.kind)
-		if name == singular || name == singular+"s" || slices.Contains(k.names, name) {
-			return k.kind
+// kinds returns the kinds of definition, with those that have a namespace last.
+func kinds() (all []schema.GroupVersionKind) {
+	for _, group := range v1alpha1.DefinitionGroups {
+		for _, kind := range v1alpha1.DefinitionKinds {
+			all = append(all, group.WithKind(kind))
 		}
 	}
+	return all
+}
+
+// in returns the endpoint of a kind of definition.
+func (c *Client) in(kind schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
+	return c.Dynamic.Resource(v1alpha1.DefinitionResource(kind)).Namespace(namespace)
+}
+
+// namespaceOf returns the namespace in which definitions of a kind are looked for, or empty for those without one.
+func (c *Client) namespaceOf(kind schema.GroupVersionKind) string {
+	if kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+		return c.Namespace
+	}
 	return ""
+}
+
+// kindOf returns the kind that a name of a kind, a resource or a short name means. It reports whether there is one.
+func kindOf(name string) (schema.GroupVersionKind, bool) {
+	name, group, hasGroup := strings.Cut(strings.ToLower(name), ".")
+	for _, kind := range kinds() {
+		if (!hasGroup || group == kind.Group) && slices.Contains(namesOf(kind), name) {
+			return kind, true
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}
+
+// namesOf returns kubectl's names for a kind of definition.
+func namesOf(kind schema.GroupVersionKind) []string {
+	plural := v1alpha1.DefinitionResource(kind).Resource
+	names := []string{plural, strings.TrimSuffix(plural, "s")}
+	for _, short := range shortNames[kind.Kind] {
+		if kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+			short = "n" + short
+		}
+		names = append(names, short)
+	}
+	return names
 }
 
 // Find returns the definition that KIND/NAME names, or that of any kind that has the name.
@@ -140,14 +179,14 @@ func (c *Client) Find(ctx context.Context, argument string) (*Definition, error)
 	if !hasKind {
 		return c.findByName(ctx, argument)
 	}
-	kind := kindOf(kindName)
-	if kind == "" || name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("%q names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller",
-			argument)
+	kind, known := kindOf(kindName)
+	if !known || name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%q names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller; "+
+			"that of a definition with a namespace (-n) begins with namespaced", argument)
 	}
-	d, err := c.get(ctx, kind, name)
+	d, err := c.get(ctx, kind, c.namespaceOf(kind), name)
 	if err == nil && d == nil {
-		err = fmt.Errorf("there is no %s %s", kind, name)
+		err = fmt.Errorf("there is no %s", controller.Key{Kind: kind, Namespace: c.namespaceOf(kind), Name: name})
 	}
 	return d, err
 }
@@ -159,8 +198,8 @@ func (c *Client) findByName(ctx context.Context, name string) (*Definition, erro
 	}
 	var found []*Definition
 	var forbidden []error
-	for _, k := range kinds {
-		d, err := c.get(ctx, k.kind, name)
+	for _, kind := range kinds() {
+		d, err := c.get(ctx, kind, c.namespaceOf(kind), name)
 		var missing *livecluster.ForbiddenError
 		switch {
 		case errors.As(err, &missing):
@@ -190,13 +229,13 @@ func (c *Client) findByName(ctx context.Context, name string) (*Definition, erro
 }
 
 // get returns a definition, or nil if there is none, or no such kind.
-func (c *Client) get(ctx context.Context, kind, name string) (*Definition, error) {
-	object, err := c.Dynamic.Resource(resourceOf(kind)).Get(ctx, name, metav1.GetOptions{})
+func (c *Client) get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*Definition, error) {
+	object, err := c.in(kind, namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, explain(err, "get", kind)
+		return nil, explain(err, "get", kind, namespace)
 	}
 	return c.decode(object)
 }
@@ -204,19 +243,20 @@ func (c *Client) get(ctx context.Context, kind, name string) (*Definition, error
 // Names returns all definitions as arguments of commands, for completion: those of kinds that can be listed.
 func (c *Client) Names(ctx context.Context) []string {
 	var all []string
-	for _, k := range kinds {
-		list, err := c.Dynamic.Resource(resourceOf(k.kind)).List(ctx, metav1.ListOptions{})
+	for _, kind := range kinds() {
+		list, err := c.in(kind, c.namespaceOf(kind)).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			continue
 		}
 		for i := range list.Items {
-			all = append(all, strings.ToLower(k.kind)+"/"+list.Items[i].GetName())
+			all = append(all, argumentOf(&list.Items[i]))
 		}
 	}
 	return all
 }
 
 func (c *Client) decode(object *unstructured.Unstructured) (*Definition, error) {
+	object = v1alpha1.SetNamespaces(object)
 	d := &Definition{Object: object, program: c.Program}
 	for field, into := range map[string]any{"spec": &d.Spec, "status": &d.Status} {
 		fields, _ := object.Object[field].(map[string]any)
@@ -228,9 +268,8 @@ func (c *Client) decode(object *unstructured.Unstructured) (*Definition, error) 
 }
 
 // explain returns an error with what was asked for, and the right that is missing.
-func explain(err error, verb, kind string) error {
-	resource := resourceOf(kind).GroupResource()
-	return explainResource(err, verb, resource, "")
+func explain(err error, verb string, kind schema.GroupVersionKind, namespace string) error {
+	return explainResource(err, verb, v1alpha1.DefinitionResource(kind).GroupResource(), namespace)
 }
 
 func explainResource(err error, verb string, resource schema.GroupResource, namespace string) error {
@@ -282,7 +321,7 @@ func (c *Client) Write(ctx context.Context, d *Definition, dryRun DryRun, decide
 
 // again reads a definition that has changed.
 func (c *Client) again(ctx context.Context, d *Definition) (*Definition, error) {
-	now, err := c.get(ctx, d.Object.GetKind(), d.Object.GetName())
+	now, err := c.get(ctx, d.Object.GroupVersionKind(), d.Object.GetNamespace(), d.Object.GetName())
 	if err == nil && (now == nil || now.Object.GetUID() != d.Object.GetUID()) {
 		err = fmt.Errorf("%s was deleted meanwhile", d)
 	}
@@ -303,10 +342,10 @@ func (c *Client) patch(ctx context.Context, d *Definition, dryRun DryRun, patch 
 	if dryRun == DryRunServer {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	kind := d.Object.GetKind()
-	_, err = c.Dynamic.Resource(resourceOf(kind)).Patch(ctx, d.Object.GetName(), types.MergePatchType, text, options)
+	kind, namespace := d.Object.GroupVersionKind(), d.Object.GetNamespace()
+	_, err = c.in(kind, namespace).Patch(ctx, d.Object.GetName(), types.MergePatchType, text, options)
 	if err == nil || apierrors.IsConflict(err) {
 		return err
 	}
-	return explain(err, "patch", kind)
+	return explain(err, "patch", kind, namespace)
 }

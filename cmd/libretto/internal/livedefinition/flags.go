@@ -1,6 +1,7 @@
 package livedefinition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,15 @@ import (
 
 // ArgumentHelp is how help names the argument.
 const ArgumentHelp = `NAME is that of a definition of any kind, or KIND/NAME, as in cc/hello, if
-several have it.`
+several have it. One with a namespace is ncc/hello with -n NAMESPACE.`
 
 // Flags name one definition of a cluster.
 type Flags struct {
 	Cluster       cli.ClusterFlags
 	Timeout       time.Duration
 	HostNamespace string
+	// Namespace is that of a definition that has one. Empty means that of the kubeconfig's context.
+	Namespace string
 }
 
 // NewFlags returns the flags with their defaults.
@@ -36,6 +39,7 @@ func NewFlags() Flags {
 // AddTo adds the flags of commands about one definition.
 func (o *Flags) AddTo(f *pflag.FlagSet) {
 	o.Cluster.AddTo(f)
+	f.StringVarP(&o.Namespace, "namespace", "n", "", "the namespace of a definition that has one (default that of the kubeconfig's context)")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long it may take in all, by the clock; 0 means no limit")
 }
 
@@ -51,7 +55,7 @@ func (o *Flags) client(ctx context.Context, w cli.Process) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{HostNamespace: o.HostNamespace, Program: programOf(w)}
+	c := &Client{HostNamespace: o.HostNamespace, Namespace: cmp.Or(o.Namespace, o.Cluster.Namespace(w)), Program: programOf(w)}
 	c.Warn = func(text string) { fmt.Fprintln(w.Stderr, "warning:", text) }
 	var errs [3]error
 	c.Dynamic, errs[0] = dynamic.NewForConfig(config)

@@ -31,13 +31,13 @@ func (c *Client) Follow(ctx context.Context, d *Definition, each func(*Definitio
 
 // watch calls each with all versions of a definition until its watch ends.
 func (c *Client) watch(ctx context.Context, d *Definition, each func(*Definition) (bool, error)) (more bool, err error) {
-	kind := d.Object.GetKind()
-	watcher, err := c.Dynamic.Resource(resourceOf(kind)).Watch(ctx, metav1.ListOptions{
+	kind, namespace := d.Object.GroupVersionKind(), d.Object.GetNamespace()
+	watcher, err := c.in(kind, namespace).Watch(ctx, metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector("metadata.name", d.Object.GetName()).String(),
 		ResourceVersion: d.Object.GetResourceVersion(),
 	})
 	if err != nil {
-		return false, explain(err, "watch", kind)
+		return false, explain(err, "watch", kind, namespace)
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {

@@ -21,7 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
+
+var composites = v1alpha1.DefinitionResource(v1alpha1.GroupVersion.WithKind(v1alpha1.CompositeControllerKind))
 
 // idOf returns a whole ID whose digits are all the same.
 func idOf(digit string) string { return strings.Repeat(digit, 64) }
@@ -55,14 +58,24 @@ func definitionWith(t *testing.T, fields string) *Definition {
 func clientOf(t *testing.T, objects ...*unstructured.Unstructured) (*Client, *fake.FakeDynamicClient, *[]string) {
 	t.Helper()
 	scheme, lists := runtime.NewScheme(), map[schema.GroupVersionResource]string{}
-	for _, k := range kinds {
-		lists[resourceOf(k.kind)] = k.kind + "List"
+	for _, kind := range kinds() {
+		lists[v1alpha1.DefinitionResource(kind)] = kind.Kind + "List"
 	}
 	var all []runtime.Object
+	var namespaced []*unstructured.Unstructured // Their resource can't be guessed.
 	for _, o := range objects {
-		all = append(all, o)
+		if o.GetNamespace() == "" {
+			all = append(all, o)
+		} else {
+			namespaced = append(namespaced, o)
+		}
 	}
 	dynamic := fake.NewSimpleDynamicClientWithCustomListKinds(scheme, lists, all...)
+	for _, o := range namespaced {
+		if err := dynamic.Tracker().Create(v1alpha1.DefinitionResource(o.GroupVersionKind()), o, o.GetNamespace()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var warnings []string
 	return &Client{Dynamic: dynamic, Program: "libretto", Warn: func(text string) { warnings = append(warnings, text) }}, dynamic, &warnings
 }
@@ -77,8 +90,11 @@ func forbid(client *fake.FakeDynamicClient, verb, resource string) {
 
 // TestFind looks definitions up by what users write.
 func TestFind(t *testing.T) {
+	namespaced := object(t, "CompositeController", "web", ", namespace: shop}")
+	namespaced.SetAPIVersion(v1alpha1.NamespacedGroupVersion.String())
 	c, _, _ := clientOf(t, object(t, "CompositeController", "hello", "}"), object(t, "MapController", "quotas", "}"),
-		object(t, "CompositeController", "both", "}"), object(t, "DecoratorController", "both", "}"))
+		object(t, "CompositeController", "both", "}"), object(t, "DecoratorController", "both", "}"), namespaced)
+	c.Namespace = "shop"
 	for argument, want := range map[string]string{
 		"hello":                          "CompositeController hello",
 		"quotas":                         "MapController quotas",
@@ -90,11 +106,16 @@ func TestFind(t *testing.T) {
 		"decorators/both":                "DecoratorController both",
 		"dec.metacontroller.k8s.io/both": "DecoratorController both",
 		"both":                           "there are several definitions both: name one of compositecontroller/both, decoratorcontroller/both",
-		"none":                           "there is no definition none of any kind: see kubectl get libretto",
-		"mc/hello":                       "there is no MapController hello",
-		"pods/hello":                     `"pods/hello" names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller`,
-		"cc/":                            `"cc/" names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller`,
-		"":                               "name a definition, as NAME or KIND/NAME",
+		"ncc/web":                        "CompositeController shop/web",
+		"namespacedcompositecontrollers.libretto.dev/web": "CompositeController shop/web",
+		"web":                           "CompositeController shop/web",
+		"ncc.metacontroller.k8s.io/web": `"ncc.metacontroller.k8s.io/web" names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller; that of a definition with a namespace (-n) begins with namespaced`,
+		"ndec/web":                      "there is no DecoratorController shop/web",
+		"none":                          "there is no definition none of any kind: see kubectl get libretto",
+		"mc/hello":                      "there is no MapController hello",
+		"pods/hello":                    `"pods/hello" names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller; that of a definition with a namespace (-n) begins with namespaced`,
+		"cc/":                           `"cc/" names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller; that of a definition with a namespace (-n) begins with namespaced`,
+		"":                              "name a definition, as NAME or KIND/NAME",
 	} {
 		got := ""
 		if d, err := c.Find(t.Context(), argument); err != nil {
@@ -106,7 +127,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %s, want %s", argument, got, want)
 		}
 	}
-	if got, want := c.Names(t.Context()), []string{"compositecontroller/both", "compositecontroller/hello", "decoratorcontroller/both", "mapcontroller/quotas"}; !slices.Equal(got, want) {
+	if got, want := c.Names(t.Context()), []string{"compositecontroller/both", "compositecontroller/hello", "decoratorcontroller/both", "mapcontroller/quotas", "namespacedcompositecontroller/web"}; !slices.Equal(got, want) {
 		t.Errorf("names %q, want %q", got, want)
 	}
 }
@@ -264,14 +285,14 @@ func TestFollow(t *testing.T) {
 	}
 	watched := make(chan struct{})
 	client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
-		w, err := client.Tracker().Watch(resourceOf("CompositeController"), "")
+		w, err := client.Tracker().Watch(composites, "")
 		close(watched)
 		return true, w, err
 	})
 	go func() {
 		<-watched
 		complete := object(t, "CompositeController", "hello", "}\nstatus: {observedGeneration: 2, updatedParents: 0, "+loaded+"}")
-		_ = client.Tracker().Update(resourceOf("CompositeController"), complete, "") // Follow would not end.
+		_ = client.Tracker().Update(composites, complete, "") // Follow would not end.
 	}()
 	var phases []string
 	err = c.Follow(t.Context(), d, func(d *Definition) (bool, error) {
@@ -411,7 +432,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			patches := 0
-			resource := resourceOf("CompositeController")
+			resource := composites
 			fake.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				if !strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), `"resourceVersion":"1"`) {
 					t.Errorf("the patch has no lock: %s", action.(clienttesting.PatchAction).GetPatch())
@@ -450,7 +471,7 @@ func TestApproveAgain(t *testing.T) {
 		return o
 	}
 	client, fake, _ := clientOf(t, failed("1", idOf("b")))
-	resource := resourceOf("CompositeController")
+	resource := composites
 	fake.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
 		w, err := fake.Tracker().Watch(resource, "")
 		seen := failed("2", "") // The host has seen that the annotation is gone.
@@ -560,7 +581,7 @@ func TestApproveWithoutRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, fake, _ := clientOf(t, object(t, "CompositeController", "hello", "}\nstatus: {scriptRollout: {heldRevision: "+idOf("b")+"}}"))
 			fake.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(resourceOf("CompositeController").GroupResource(), "hello", errors.New(c.cause))
+				return true, nil, apierrors.NewForbidden(composites.GroupResource(), "hello", errors.New(c.cause))
 			})
 			typed, reviews := kubernetesfake.NewSimpleClientset(), 0
 			typed.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {

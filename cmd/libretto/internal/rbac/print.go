@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -60,18 +61,26 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 	}
 	name := "libretto-" + nameOf(d)
 	title := fmt.Sprintf("What %s needs as ServiceAccount %s/%s", d.Plan.Config.Definition, account.Namespace, account.Name)
-	return printed{title, objectsOf(name, account, rights.Grants(d.Needs, p.namespaces...))}
+	return printed{title, objectsOf(name, account, rights.Grants(d.Needs, p.namespacesOf(d)...))}
 }
 
 // ofHostFor returns the roles that the host needs for a definition, and their bindings.
 func (p *printer) ofHostFor(d rights.Definition) printed {
 	title := fmt.Sprintf("What the host needs for %s", d.Plan.Config.Definition)
-	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), rights.Grants(rights.OfHostFor(d), p.namespaces...))}
+	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), rights.Grants(rights.OfHostFor(d), p.namespacesOf(d)...))}
 }
 
-// nameOf returns what a definition is called in the names of roles, such as composite-hello.
+// namespacesOf returns the namespaces of the parents of a definition, or none if these are not known.
+func (p *printer) namespacesOf(d rights.Definition) []string {
+	if own := d.Plan.Namespace; own != "" {
+		return []string{own}
+	}
+	return p.namespaces
+}
+
+// nameOf returns what a definition is called in the names of roles, such as composite-hello, or composite-shop:hello with a namespace.
 func nameOf(d rights.Definition) string {
-	return d.Plan.ShortKind() + "-" + d.Plan.Name
+	return d.Plan.ShortKind() + "-" + strings.TrimPrefix(d.Plan.Namespace+":"+d.Plan.Name, ":")
 }
 
 func objectsOf(name string, account identity.Account, grants []rights.Grant) (objects []any) {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines/webhook"
@@ -176,7 +177,7 @@ func (o Output) JSON(renderings []*Rendering) error {
 
 func (o Output) document(r *Rendering) renderingDocument {
 	d := renderingDocument{
-		Definition: r.Definition.GetKind() + " " + r.Definition.GetName(), Parent: r.Name(), Error: text(r.Err()),
+		Definition: plan.KeyOf(r.Definition).String(), Parent: r.Name(), Error: text(r.Err()),
 		Steps: []stepDocument{}, Children: []map[string]any{},
 	}
 	d.Status = o.status(r)

@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
@@ -148,7 +149,7 @@ func (o *rollbackOptions) report(
 	if config.Set, err = manifest.Load(ctx, manifest.Options{}); err != nil {
 		return r, verdict, err
 	}
-	subject, err := config.Pinned(ctx, d.Object.GetKind(), d.Object.GetName(), id)
+	subject, err := config.Pinned(ctx, plan.KeyOf(d.Object), id)
 	if err != nil {
 		return r, verdict, err
 	}

@@ -87,6 +87,7 @@ func runStatus(ctx context.Context, w cli.Process, o *statusOptions, argument st
 	if err != nil {
 		return cli.Cannot(err)
 	}
+	o.manifests.Namespace = o.Namespace
 	ctx, cancel := cli.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	registry, stop, err := cli.OfflineEngines(w)

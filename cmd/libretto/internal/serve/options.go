@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -30,6 +31,9 @@ type options struct {
 	fieldManager      string
 	// requireServiceAccount refuses definitions without an account of their own.
 	requireServiceAccount bool
+	// namespaces are those of the definitions, or none for all, and namespaceDefinitions is how many one may have.
+	namespaces           []string
+	namespaceDefinitions int
 
 	// workers are those of each definition; concurrentWrites and concurrentCalls are for each parent.
 	workers, concurrentWrites, concurrentCalls int
@@ -69,7 +73,7 @@ func defaultOptions() *options {
 		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute,
 		scripts:       scriptOptions{preview: true, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
-		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto",
+		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto", namespaceDefinitions: 20,
 		election: election{name: "metacontroller"},
 	}
 }
@@ -81,7 +85,7 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.listen.probes, "health-probe-bind-address", o.listen.probes, "where /healthz and /readyz are served; 0 means nowhere")
 	f.StringVar(&o.listen.profiling, "profiling-bind-address", o.listen.profiling,
 		"where /debug/pprof is served, to whoever can connect; 0 means nowhere")
-	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
+	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition, or of all definitions in one namespace, that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
 	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
 	f.Var(&o.responseCache, "response-cache-size",
@@ -108,6 +112,10 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
 	f.BoolVar(&o.requireServiceAccount, "require-service-account", o.requireServiceAccount,
 		"refuse definitions without spec.serviceAccountRef, which would have the rights of this process")
+	f.StringSliceVar(&o.namespaces, "namespaces", o.namespaces,
+		"host only definitions of group libretto.dev in these `namespaces`, and read and write nothing outside of them")
+	f.IntVar(&o.namespaceDefinitions, "definitions-per-namespace", o.namespaceDefinitions,
+		"definitions of group libretto.dev that a namespace may have; the newest are refused; 0 means any number")
 	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy,
 		"how children are written where a definition does not say: dynamic-apply or server-side-apply")
 	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager,
@@ -146,6 +154,14 @@ func (o *options) check() error {
 	}
 	if o.fieldManager == "" || len(o.fieldManager) > maxFieldManager {
 		return fmt.Errorf("--apply-strategy-ssa-field-manager must have 1 to %d characters", maxFieldManager)
+	}
+	for _, namespace := range o.namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return fmt.Errorf("--namespaces: %q: %s", namespace, problems[0])
+		}
+	}
+	if o.namespaceDefinitions < 0 {
+		return errors.New("--definitions-per-namespace must not be negative")
 	}
 	if o.scripts.reloadSpread < 0 || o.resyncPeriod < 0 {
 		return errors.New("--reload-spread and --resync-period must not be negative")

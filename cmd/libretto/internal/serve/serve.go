@@ -157,10 +157,14 @@ const schemaTimeout = 10 * time.Second
 // newDiscovery returns what reads the resources and the schemas of the API server.
 func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.Source) {
 	interval := s.options.discoveryInterval
-	resources := discovery.New(discovery.Config{
+	config := discovery.Config{
 		API: clients.host.typed.Discovery(), Client: clients.host.dynamic, Interval: interval,
 		Clock: clock.RealClock{}, Log: s.log.WithName("discovery"),
-	})
+	}
+	if len(s.options.namespaces) > 0 { // No Role lets it watch CustomResourceDefinitions.
+		config.Client = nil
+	}
+	resources := discovery.New(config)
 	schemas := schema.New(schema.Config{
 		API: schema.Over(clients.host.typed.Discovery().RESTClient()), Interval: interval, Timeout: schemaTimeout,
 		Clock: clock.RealClock{}, Log: s.log.WithName("schema"),
@@ -174,7 +178,9 @@ func (s *server) environment(ctx context.Context, clients *clients, schemas *sch
 	pool := informer.NewRESTPool(ctx, clients.host.caches, s.log.WithName("informer"))
 	pool.KeepFields(s.options.fieldManager)
 	reviewer := access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{})
-	reviewer.Changes = &access.Changes{Client: clients.host.metadata, Clock: clock.RealClock{}, Log: s.log.WithName("rights")}
+	reviewer.Changes = &access.Changes{
+		Client: clients.host.metadata, Namespaces: s.options.namespaces, Clock: clock.RealClock{}, Log: s.log.WithName("rights"),
+	}
 	return parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
 		Access: reviewer, Clock: clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
@@ -209,7 +215,10 @@ func (s *server) definitions(
 			objectwatch.New(clients.typed, s.log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, config), clock.RealClock{}),
 		Failover: s.newFailover(environment.Schemas),
 		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
-		Namespace: ownNamespace(o.namespace), Target: target, RequireAccount: o.requireServiceAccount,
+		Admission: definition.Admission{
+			Target: target, Namespaces: o.namespaces, DefinitionsPerNamespace: o.namespaceDefinitions, RequireAccount: o.requireServiceAccount,
+		},
+		Namespace:     ownNamespace(o.namespace),
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
 		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod,
 		Previewer: s.newPreviewer(environment.Schemas, environment.Access),
