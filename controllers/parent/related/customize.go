@@ -207,14 +207,13 @@ func unknownRuleField(field string) string {
 // the hook's version does.
 func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.Unstructured) (Rule, string) {
 	own := (c.OwnNamespace || c.Namespaced) && parent.GetNamespace() != "" && rule.resource.Namespaced
-	why := "version v1 of the hook sees the parent's own namespace only: use version v2"
+	subject, remedy := "version v1 of the hook", "use version v2"
 	if c.Namespaced {
-		why = "a definition with a namespace sees its own only: leave it out"
+		subject, remedy = "a definition with a namespace", "leave it out"
 	}
 	switch {
 	case c.Namespaced && !rule.resource.Namespaced:
-		return rule, fmt.Sprintf("resource: %s are in no namespace, and %s", rule.resource.GroupVersionResource.Resource,
-			"a definition with a namespace sees its own only")
+		return rule, fmt.Sprintf("resource: %s are in no namespace, and %s sees only its own", rule.resource.GroupVersionResource.Resource, subject)
 	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):
 		return rule, "names can't be combined with labelSelector or namespaceSelector: write two rules"
 	case f.Namespace != "" && f.NamespaceSelector != nil:
@@ -222,9 +221,9 @@ func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.
 	case f.NamespaceSelector != nil && !rule.resource.Namespaced:
 		return rule, fmt.Sprintf("namespaceSelector: %s are in no namespace: leave it out", rule.resource.GroupVersionResource.Resource)
 	case own && f.NamespaceSelector != nil:
-		return rule, "namespaceSelector: " + why
+		return rule, fmt.Sprintf("namespaceSelector: %s sees the parent's own namespace only: %s", subject, remedy)
 	case own && f.Namespace != "" && f.Namespace != parent.GetNamespace():
-		return rule, fmt.Sprintf("namespace: is %q, the parent's is %q, and %s", f.Namespace, parent.GetNamespace(), why)
+		return rule, fmt.Sprintf("namespace: is %q, and %s sees the parent's own, %q, only: %s", f.Namespace, subject, parent.GetNamespace(), remedy)
 	case own:
 		rule.namespace = parent.GetNamespace()
 	case !rule.resource.Namespaced:

@@ -62,9 +62,9 @@ func TestRulesOfNamespacedDefinition(t *testing.T) {
 		`{}`:                        "",
 		`{"namespace": "shop"}`:     "",
 		`{"names": ["a"]}`:          "",
-		`{"namespace": "blog"}`:     `namespace: is "blog", the parent's is "shop", and a definition with a namespace sees its own only: leave it out`,
-		`{"namespaceSelector": {}}`: "namespaceSelector: a definition with a namespace sees its own only: leave it out",
-		`{"resource": "nodes"}`:     "resource: nodes are in no namespace, and a definition with a namespace sees its own only",
+		`{"namespace": "blog"}`:     `namespace: is "blog", and a definition with a namespace sees the parent's own, "shop", only: leave it out`,
+		`{"namespaceSelector": {}}`: "namespaceSelector: a definition with a namespace sees the parent's own namespace only: leave it out",
+		`{"resource": "nodes"}`:     "resource: nodes are in no namespace, and a definition with a namespace sees only its own",
 	} {
 		fields := map[string]any{"apiVersion": "v1", "resource": "gadgets"}
 		if err := json.Unmarshal([]byte(rule), &fields); err != nil {
