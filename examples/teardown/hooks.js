@@ -18,8 +18,10 @@ export function finalize({ parent, children }) {
   const [deployment] = objectsOf(children, "apps/v1", "Deployment");
   const [volume] = objectsOf(children, "v1", "PersistentVolumeClaim");
 
-  // The Job stays until the end: that it is complete is how the later steps know that they may go on.
-  const drained = parent.spec.drain.skip || isConditionTrue(job, "Complete");
+  // The Job stays until the volume goes: that it is complete is how the later steps know that they may go on. Then it goes, too: the volume
+  // is not gone as long as a Pod uses it, and be that one that has ended.
+  const isGoing = !deployment && (!volume || volume.metadata.deletionTimestamp !== undefined);
+  const drained = isGoing || parent.spec.drain.skip || isConditionTrue(job, "Complete");
   if (!drained) {
     return { ...drainAnswer(job), children: [claim(parent), app(parent), drain(parent)] };
   }
@@ -28,7 +30,7 @@ export function finalize({ parent, children }) {
     return { status: step("Stopping", "waits for the Deployment to be gone"), children: [claim(parent), ...jobs] };
   }
   if (volume) {
-    return { status: step("RemovingStorage", "waits for the volume to be gone"), children: jobs };
+    return { status: step("RemovingStorage", "waits for the volume to be gone"), children: isGoing ? [] : jobs };
   }
   return { children: [], finalized: true };
 }
