@@ -38,24 +38,23 @@ func TestTenants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &exampleRun{Env: env.New(t), folder: filepath.Join("tenants", c.folder)}
+			r := &exampleRun{Env: env.New(t), folder: filepath.Join(root, "examples", "tenants", c.folder)}
 			victim := r.InNamespace(r.Cluster.Namespace(t))
 			victim.Apply("{apiVersion: v1, kind: Secret, metadata: {name: kept}, stringData: {text: " + canary + "}}")
-			r.account = r.NewUser("account") // Which no definition here takes.
 			host := r.NewUser("host")
 			r.NoError(r.Cluster.ApplyFiles(t.Context(), filepath.Join(root, "manifests", "rbac", "tenants.yaml")))
 			t.Cleanup(func() {
-				if _, err := r.Cluster.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait=false", "-k", r.path()); err != nil {
+				if _, err := r.Cluster.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait=false", "-k", r.folder); err != nil {
 					t.Error(err)
 				}
 			})
-			r.Kubectl("apply", "-f", filepath.Join(r.path(), "platform.yaml"))
+			r.Kubectl("apply", "-f", filepath.Join(r.folder, "platform.yaml"))
 			r.rbac("--host", "--host-namespace", r.Namespace, "--host-service-account", "host")
-			r.rbac("-f", r.path(), "--host", "--host-namespace", r.Namespace, "--host-service-account", "host")
+			r.rbac("-f", r.folder, "--host", "--host-namespace", r.Namespace, "--host-service-account", "host")
 			team := r.InNamespace(c.namespace)
 			as := "--as=" + c.user
 			r.Eventually(func() error { // The API server knows of the bindings a little later.
-				_, err := r.Cluster.Kubectl(t.Context(), as, "apply", "-f", filepath.Join(r.path(), "team.yaml"))
+				_, err := r.Cluster.Kubectl(t.Context(), as, "apply", "-f", filepath.Join(r.folder, "team.yaml"))
 				return err
 			})
 			r.Start("--kubeconfig", host.Kubeconfig(), "--namespace", r.Namespace, "--script-preview=false") // That would hold the attacks.
