@@ -115,7 +115,7 @@ func TestReload(t *testing.T) {
 		"Forbidden": {
 			reason: "a refusal is reported",
 			before: refused, spec: from("one"),
-			want: want{Message: `ConfigMap a/one: configmaps "one" is forbidden: <nil>`, Settled: true, Changes: 1},
+			want: want{Message: `ConfigMap a/one: configmaps "one" is forbidden: <nil>: libretto rbac -f FILES --host prints what the host needs`, Settled: true, Changes: 1},
 		},
 		"ForbiddenTwice": {
 			reason: "a refusal in other words is no news",

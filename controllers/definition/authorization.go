@@ -27,6 +27,8 @@ type authorization struct {
 	// forParents are rights without which parents wait, forOthers those for scripts, credentials and analyses, and forEvents those
 	// without which there are no events.
 	forParents, forOthers, forEvents []access.Right
+	// asked is how many of the first two were asked for.
+	asked int
 	// unknown is why some rights could not be asked for, or nil.
 	unknown error
 }
@@ -60,7 +62,8 @@ func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Dur
 		forParents = append(forParents, rights.At(needs, rights.Required, namespace)...)
 		forEvents = append(forEvents, rights.At(needs, rights.Informative, namespace)...)
 	}
-	now.forParents, now.forOthers, now.forEvents = ask(forParents), ask(rights.FixedAt(needs, rights.Required)), ask(forEvents)
+	forOthers := rights.FixedAt(needs, rights.Required)
+	now.forParents, now.forOthers, now.forEvents, now.asked = ask(forParents), ask(forOthers), ask(forEvents), len(forParents)+len(forOthers)
 	if s.rights = now; before != nil && len(now.forParents) < len(before.forParents) && s.running != nil {
 		for _, i := range s.all() {
 			i.reconciler.ResyncForbidden(s.running.queue)
@@ -115,11 +118,15 @@ func (a *authorization) condition() metav1.Condition {
 		if len(a.forParents) > 0 {
 			c.Message += "\nparents there wait until it may"
 		}
-		c.Message += ": libretto rbac prints what is enough"
+		c.Message += ": libretto rbac -f FILES prints what is enough"
+		if len(lacks) == a.asked {
+			c.Message += fmt.Sprintf("\nnothing of it is granted: kubectl get serviceaccount -n %s %s shows whether the account exists",
+				a.account.Namespace, a.account.Name)
+		}
 	case a.unknown != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, reasonNotReviewed
 		c.Message = fmt.Sprintf("%v\nthe API server decides with each request; to know it before, let the account create selfsubjectaccessreviews, as "+
-			"ClusterRole system:basic-user does, and the host do that as the account, as manifests/rbac/accounts.yaml does", a.unknown)
+			"ClusterRole system:basic-user does, and the host do that as the account, as libretto rbac -f FILES --host prints it", a.unknown)
 	case len(a.forEvents) > 0:
 		c.Reason = reasonEventsForbidden
 		c.Message = fmt.Sprintf("%s may do all but %s: there are no events about parents", a.account, access.Describe(a.forEvents))

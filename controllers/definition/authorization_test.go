@@ -30,7 +30,12 @@ func TestAuthorizedCondition(t *testing.T) {
 		},
 		"for scripts alone": {
 			authorization{forOthers: []access.Right{right("list", "configmaps")}}, metav1.ConditionFalse, "Forbidden",
-			[]string{"may not list configmaps in the namespace a: libretto rbac"},
+			[]string{"may not list configmaps in the namespace a: libretto rbac -f FILES prints what is enough"},
+		},
+		"for everything": {
+			authorization{forParents: []access.Right{right("list", "pods")}, forOthers: []access.Right{right("list", "configmaps")}, asked: 2},
+			metav1.ConditionFalse, "Forbidden",
+			[]string{"nothing of it is granted: kubectl get serviceaccount -n a robot shows whether the account exists"},
 		},
 		"not known": {
 			authorization{unknown: errors.New("broken"), forEvents: []access.Right{right("create", "events")}}, metav1.ConditionUnknown,

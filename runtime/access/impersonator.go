@@ -1,9 +1,12 @@
 package access
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -14,6 +17,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -96,7 +100,10 @@ func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	token, err := t.authenticate(request.Context(), account)
 	if err != nil {
-		return nil, err
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return refused(request, err)
 	}
 	request = request.Clone(request.Context())
 	if token == "" {
@@ -110,6 +117,22 @@ func (t roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.forget(account) // It may have been made again.
 	}
 	return response, err
+}
+
+// refused returns the answer to a request that can't be made as its account. What lasts is said as the API server refuses requests: clients
+// add no URL to that, and nobody takes what the request is about for missing because the account is.
+func refused(request *http.Request, err error) (*http.Response, error) {
+	if !isLasting(err) {
+		return nil, err
+	}
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error(),
+	})
+	return &http.Response{
+		Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Status: "403 Forbidden", StatusCode: http.StatusForbidden,
+		Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}, err
 }
 
 func (i *Impersonator) forget(account identity.Account) {
@@ -191,8 +214,8 @@ func (i *Impersonator) issue(ctx context.Context, account identity.Account) (str
 	issued, err := i.host.CoreV1().ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", time.Time{}, fmt.Errorf("%s: the host may neither impersonate it nor create serviceaccounts/token: grant it "+
-			"impersonate:serviceaccount, as manifests/rbac/accounts.yaml does: %w", account, err)
+		return "", time.Time{}, fmt.Errorf("%s: the host may neither impersonate it nor have a token of it (%w): libretto rbac -f FILES --host "+
+			"prints what the host needs", account, err)
 	case apierrors.IsNotFound(err):
 		return "", time.Time{}, fmt.Errorf("%s is not there: create it, or correct spec.serviceAccountRef: %w", account, err)
 	case err != nil:

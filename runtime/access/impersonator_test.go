@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -92,7 +93,7 @@ func TestImpersonator(t *testing.T) {
 		"constrained":     {verbs: map[string]bool{"impersonate:serviceaccount": true}, as: byUser, asked: 2},
 		"not constrained": {verbs: map[string]bool{"impersonate": true}, as: byUser, asked: 4},
 		"token":           {code: http.StatusCreated, as: byToken, asked: 3},
-		"neither":         {code: http.StatusForbidden, err: "the host may neither impersonate it nor create serviceaccounts/token", asked: 6},
+		"neither":         {code: http.StatusForbidden, err: "): libretto rbac -f FILES --host prints what the host needs", asked: 6},
 		"no such account": {code: http.StatusNotFound, err: "ServiceAccount a/robot is not there", asked: 6},
 		"broken":          {code: http.StatusTeapot, err: "ServiceAccount a/robot: no token", asked: 9},
 	} {
@@ -121,6 +122,26 @@ func TestImpersonator(t *testing.T) {
 				t.Errorf("%d requests, want %d", len(s.as), want)
 			}
 		})
+	}
+}
+
+// TestRefused checks that a request that can't be made as an account fails as the API server would refuse it: no URL is quoted, and what it
+// is about is not taken for missing.
+func TestRefused(t *testing.T) {
+	for _, code := range []int{http.StatusForbidden, http.StatusNotFound} {
+		s := &apiServer{code: code}
+		client, ctx := newImpersonated(t, s), identity.WithAccount(t.Context(), identity.Account{Namespace: "a", Name: "robot"})
+		_, got := client.CoreV1().Pods("a").Get(ctx, "p", metav1.GetOptions{})
+		_, watched := client.CoreV1().Pods("a").Watch(ctx, metav1.ListOptions{})
+		deleted := client.CoreV1().Pods("a").Delete(ctx, "p", metav1.DeleteOptions{})
+		for _, err := range []error{got, watched, deleted} {
+			if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "http") || !strings.HasPrefix(err.Error(), "ServiceAccount a/robot") {
+				t.Errorf("%d: %v", code, err)
+			}
+		}
+		if len(s.as) > 0 {
+			t.Errorf("%d: requests came as %q", code, s.as)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package objectwatch
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +27,16 @@ func (o *object) recordAccess(err error) {
 	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	news := apierrors.ReasonForError(err) != apierrors.ReasonForError(last)
 	if (refused && news) || (err == nil && last != nil) {
-		o.Change(func(r *Snapshot) { r.AccessErr = err })
+		o.Change(func(r *Snapshot) { r.AccessErr = o.withRemedy(err) })
 	}
+}
+
+// withRemedy adds what to do about a missing right of the host. For those of an account there is a condition.
+func (o *object) withRemedy(err error) error {
+	if !o.name.Account.IsHost() || !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w: libretto rbac -f FILES --host prints what the host needs", err)
 }
 
 // set stores the object's data, or that it does not exist if obj is nil.

@@ -180,6 +180,39 @@ func TestSourcesOutside(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "a", env.HasText("one"))
 }
 
+// TestWayOut checks what is said of a ConfigMap of scripts that the host may not read, for itself or as an account that it may not act as.
+func TestWayOut(t *testing.T) {
+	e := env.NewWithThings(t)
+	root, err := cluster.Root()
+	e.NoError(err)
+	host := e.NewUser("host")
+	e.NoError(e.Cluster.ApplyFiles(t.Context(), filepath.Join(root, "manifests", "rbac", "host.yaml")))
+	host.Bind("", "libretto-host")
+	host.Grant("", e.Group, "*", "list", "watch")
+	newAccount(e)
+	e.Start("--kubeconfig", host.Kubeconfig())
+	for suffix, account := range map[string]string{"-host": "", "-account": asAccount(e)} {
+		name := e.Define(env.Composite, suffix, e.Parent("things", ""), account, generated,
+			"scriptSources: [{configMap: {namespace: "+e.Namespace+", name: hooks}}]",
+			"hooks: {sync: {version: v2, script: {path: sync.js}}}")
+		c := e.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceUnreadable", "libretto rbac -f FILES --host prints what the host needs")
+		if strings.Contains(c.Message, "://") {
+			t.Errorf("%s: a URL is quoted: %s", name, c.Message)
+		}
+	}
+}
+
+// TestMissingAccount checks what is said of an account without any right, as one that does not exist.
+func TestMissingAccount(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	e.Start("--kubeconfig", host.Kubeconfig())
+	name := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, env.UpdatedChildren, env.Hooks(copies, "sync"))
+	e.ApplyThing("a", "", "text: one")
+	e.WaitForCondition(name, "Authorized", "False", "ServiceAccount "+e.Namespace+"/account may not ",
+		"kubectl get serviceaccount -n "+e.Namespace+" account shows whether the account exists")
+}
+
 // TestRequiredAccount has a host refuse a definition without an account.
 func TestRequiredAccount(t *testing.T) {
 	e, host := newHost(t)
