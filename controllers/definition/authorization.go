@@ -7,11 +7,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/rights"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
@@ -134,4 +137,32 @@ func (a *authorization) condition() metav1.Condition {
 		c.Message = fmt.Sprintf("%s may do what is known to be needed", a.account)
 	}
 	return c
+}
+
+// reasonAccountRefused is the reason of the condition Accepted if the account does not list the definition, which is looked at again after
+// accountRetry.
+const (
+	reasonAccountRefused = "AccountRefused"
+	accountRetry         = 5 * time.Second
+)
+
+// plan resolves a definition, and refuses one that its account does not let use it.
+func (r *Reconciler) plan(ctx context.Context, object *unstructured.Unstructured) (*plan.Plan, *plan.Refusal) {
+	p, refusal := r.planner.Plan(object)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if err := r.consents.Check(ctx, p.Config.Account, p.Key()); err != nil {
+		return nil, &plan.Refusal{Reason: reasonAccountRefused, Err: err}
+	}
+	return p, nil
+}
+
+// stopRefused stops what syncs parents as an account that does not let the definition use it any more.
+func (r *Reconciler) stopRefused(ctx context.Context, key controller.Key, s *runtimeState) {
+	if slices.ContainsFunc(s.all(), func(i *instance) bool {
+		return i != s.next && r.consents.Check(ctx, i.plan.Config.Account, key) != nil
+	}) {
+		r.stop(key, s)
+	}
 }

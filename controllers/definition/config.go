@@ -65,4 +65,6 @@ type Admission struct {
 	DefinitionsPerNamespace int
 	// RequireAccount refuses definitions without an account of their own.
 	RequireAccount bool
+	// RequireAnnotation refuses definitions that the account which they name does not list. Environment.Metadata reads it.
+	RequireAnnotation bool
 }

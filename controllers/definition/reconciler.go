@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/consent"
 	"github.com/libretto-k8s/libretto/controllers/definition/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -29,8 +30,10 @@ type Reconciler struct {
 	config  Config
 	planner plan.Planner
 	hooks   hooks.Config
-	status  *statuses.Writer
-	queue   *controller.Controller
+	// consents is nil unless accounts have to list the definitions that may use them.
+	consents *consent.Annotations
+	status   *statuses.Writer
+	queue    *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
 	finalizers *finalizers.Record
 
@@ -76,6 +79,9 @@ func New(config Config) *Reconciler {
 
 		kinds:  map[definitions]*informer.Handle{},
 		states: map[controller.Key]*runtimeState{}, workers: map[string]chan struct{}{},
+	}
+	if config.Admission.RequireAnnotation {
+		r.consents = consent.New(config.Environment.Metadata, config.Environment.Clock)
 	}
 	if config.Environment.Metadata != nil {
 		r.finalizers = finalizers.NewRecord(
@@ -123,12 +129,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	s.setDeletionLimits(object)
 	s.setRollout(object, r.config.Environment.Clock.Now())
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
-	plan, refusal := r.planner.Plan(object)
+	plan, refusal := r.plan(ctx, object)
 	if over := r.checkQuota(object); over != nil {
 		plan, refusal = nil, over
 	}
 	// 3. Build the next instance and start it once it is ready.
 	refusal = r.prepareNext(ctx, object, s, plan, refusal)
+	r.stopRefused(ctx, key, s)
 	r.notePlanned(s)
 	review := r.reviewRights(ctx, s)
 	s.suspendScripts(refusal)
@@ -142,6 +149,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
+	if refusal != nil && refusal.Reason == reasonAccountRefused {
+		review = variant.Earlier(review, accountRetry)
+	}
 	s.testsFailed.Store(view.newest.state.TestsFailed())
 	after := variant.Earlier(variant.Earlier(view.rollout.After, review), r.sendEvents(object, s, view))
 	now := r.config.Environment.Clock.Now()

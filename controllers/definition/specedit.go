@@ -130,7 +130,9 @@ func (s *runtimeState) isOther(i *instance, state *rollout.State) bool {
 
 // prepareStable builds an instance of the spec that served last, if the definition has another one by now and edits of it are rolled out.
 // It reports whether that is to run first, and why it can't.
-func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstructured) (first bool, refusal *plan.Refusal) {
+func (r *Reconciler) prepareStable(
+	ctx context.Context, s *runtimeState, object *unstructured.Unstructured,
+) (first bool, refusal *plan.Refusal) {
 	state := rollout.StoredState(object)
 	if s.running != nil || state.StableSpec == nil || !s.rollsSpecs(&state) {
 		return false, nil
@@ -143,7 +145,7 @@ func (r *Reconciler) prepareStable(s *runtimeState, object *unstructured.Unstruc
 	if err != nil {
 		return true, &plan.Refusal{Reason: plan.ReasonInvalid, Err: err}
 	}
-	plan, refusal := r.planner.Plan(previous)
+	plan, refusal := r.plan(ctx, previous)
 	switch {
 	case refusal != nil && s.rollout == nil: // All parents are to get the present spec at once.
 		return false, nil
@@ -165,7 +167,7 @@ func (r *Reconciler) prepareNext(
 	if refusal == nil {
 		refusal = r.finalizers.Include(ctx, p)
 	}
-	switch first, why := r.prepareStable(s, object); {
+	switch first, why := r.prepareStable(ctx, s, object); {
 	case first && refusal == nil:
 		return why
 	case first:

@@ -42,14 +42,19 @@ func OfHost(host string) []Need {
 }
 
 // OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster or for the definition's
-// namespace, and to act as the account of the definition, or if it has none all that the definition needs.
-func OfHostFor(d Definition) []Need {
+// namespace, and to act as the account of the definition, or if it has none all that the definition needs. readsAccounts is
+// set for a host that reads on the account who may use it.
+func OfHostFor(d Definition, readsAccounts bool) []Need {
 	c := &collector{plan: d.Plan}
 	c.caches(d)
-	if account := d.Plan.Config.Account; account.IsHost() {
+	account := d.Plan.Config.Account
+	if account.IsHost() {
 		c.needs = append(c.needs, d.Needs...)
-	} else {
-		c.impersonation(account, d.Needs)
+		return c.sorted()
+	}
+	c.impersonation(account, d.Needs)
+	if readsAccounts {
+		c.fixed("", "serviceaccounts", "", account.Namespace, account.Name, "get")
 	}
 	return c.sorted()
 }

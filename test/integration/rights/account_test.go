@@ -213,6 +213,51 @@ func TestMissingAccount(t *testing.T) {
 		"kubectl get serviceaccount -n "+e.Namespace+" account shows whether the account exists")
 }
 
+// TestAccountAnnotation has a host use an account for the definitions that its annotation lists, and stop when it does not any more.
+func TestAccountAnnotation(t *testing.T) {
+	const flag = "--require-account-annotation"
+	e, host := newHost(t)
+	impersonates(e, host)
+	e.Start("--kubeconfig", host.Kubeconfig(), flag)
+	e.ApplyThing("a", "", "text: one")
+	name := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, env.UpdatedChildren, env.Hooks(copies, "sync"))
+	accepted := func(status string, parts ...string) { // It is looked at every 15 s, and what was read counts for 10 s.
+		t.Helper()
+		cluster.Eventually(t, 2*env.Timeout, func() error {
+			object, err := e.Cluster.Dynamic().Resource(env.CompositeControllers).Get(t.Context(), name, metav1.GetOptions{})
+			e.NoError(err)
+			return env.CheckCondition(e.ConditionOf(object, "Accepted"), status, parts...)
+		})
+	}
+	command := "kubectl annotate serviceaccount -n " + e.Namespace + " account --overwrite libretto.dev/used-by="
+	annotate := func(usedBy string) { e.Kubectl(strings.Fields(strings.TrimPrefix(command+usedBy, "kubectl "))...) }
+
+	accepted("False", "AccountRefused", "libretto rbac -f FILES --host "+flag+" prints what the host needs")
+	host.Grant(e.Namespace, "", "serviceaccounts", "get")
+	accepted("False", "ServiceAccount "+e.Namespace+"/account does not exist")
+	account := newAccount(e)
+	accepted("False", command+"'CompositeController/"+name+"'")
+	mark := e.Mark()
+	annotate("CompositeController/" + name)
+	accepted("True")
+	e.WaitFor(env.ConfigMaps, "a", env.HasText("one"))
+	if wrong := foreign(e.Requests(mark), account); len(wrong) > 0 {
+		t.Errorf("these were not made as the account:\n%s", wrong)
+	}
+
+	annotate("MapController/*")
+	accepted("False", command+"'MapController/*, CompositeController/"+name+"'")
+	e.WaitForCondition(name, "Ready", "False", "NotAccepted", "no parent is synced")
+	mark = e.Mark()
+	e.ApplyThing("a", "", "text: two")
+	e.WaitForQuiet()
+	as := func(r cluster.Request) bool { return r.ImpersonatedUser == account.Name }
+	e.NoRequests(e.Requests(mark).Filter(as), "it goes on as the account")
+	annotate("CompositeController/*")
+	accepted("True")
+	e.WaitFor(env.ConfigMaps, "a", env.HasText("two"))
+}
+
 // TestRequiredAccount has a host refuse a definition without an account.
 func TestRequiredAccount(t *testing.T) {
 	e, host := newHost(t)

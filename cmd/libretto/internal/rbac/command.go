@@ -30,11 +30,13 @@ type options struct {
 	account    string
 	namespaces []string
 	ofHost     bool
-	fromTests  bool
-	explore    bool
-	paths      int
-	timeout    time.Duration
-	output     string
+	// annotated is set for a host with --require-account-annotation.
+	annotated bool
+	fromTests bool
+	explore   bool
+	paths     int
+	timeout   time.Duration
+	output    string
 }
 
 // Command returns libretto rbac.
@@ -71,6 +73,8 @@ out, and what they use besides is added.`,
 	f.StringSliceVar(&o.namespaces, "parents-in", nil,
 		"the namespaces that parents are in: what is needed there is a Role in each, in place of a ClusterRole")
 	f.BoolVar(&o.ofHost, "host", o.ofHost, "print what the host needs to run the definitions, in place of what these need; without -f, what it needs itself")
+	f.BoolVar(&o.annotated, "require-account-annotation", o.annotated,
+		"with --host: the host is started with this flag, and reads the ServiceAccounts that the definitions name")
 	f.BoolVar(&o.fromTests, "from-tests", o.fromTests, "run the tests beside the definitions, and reduce the rights to what they use")
 	f.BoolVar(&o.explore, "explore", o.explore, "with --from-tests: let things go wrong in the tests, as libretto test --explore does")
 	f.IntVar(&o.paths, "explore-paths", o.paths, "how many paths --explore makes for each case")
@@ -129,6 +133,8 @@ func (o *options) check() error {
 	switch {
 	case o.explore && !o.fromTests:
 		return errors.New("--explore: is for --from-tests")
+	case o.annotated && !o.ofHost:
+		return errors.New("--require-account-annotation: is for --host")
 	case o.paths < 1:
 		return fmt.Errorf("--explore-paths %d: must be at least 1", o.paths)
 	case slices.Contains(o.namespaces, ""):

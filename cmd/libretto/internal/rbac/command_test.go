@@ -23,7 +23,7 @@ var program = clitest.Program{Command}
 
 // TestTranscripts compares what the command prints.
 func TestTranscripts(t *testing.T) {
-	program.Compare(t, "testdata/*.txtar", 5, clitest.Examples)
+	program.Compare(t, "testdata/*.txtar", 6, clitest.Examples)
 }
 
 // TestFormats checks that both formats are what kubectl takes, and have the same objects.
@@ -92,6 +92,7 @@ func TestFlags(t *testing.T) {
 		{"-f - -o text", "-o text: there are yaml, json"},
 		{"-f - --explore", "--explore: is for --from-tests"},
 		{"-f - --explore-paths 0", "must be at least 1"},
+		{"-f - --require-account-annotation", "--require-account-annotation: is for --host"},
 		{"-f - --apply-strategy x", "there is no CompositeController"},
 		{"-f " + clitest.Examples + "/hello --apply-strategy x", "--apply-strategy must be"},
 		{"-f " + clitest.Examples + "/hello --parents-in ,", "--parents-in: a namespace has no name"},

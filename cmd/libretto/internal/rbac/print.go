@@ -67,7 +67,8 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 // ofHostFor returns the roles that the host needs for a definition, and their bindings.
 func (p *printer) ofHostFor(d rights.Definition) printed {
 	title := fmt.Sprintf("What the host needs for %s", d.Plan.Config.Definition)
-	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), rights.Grants(rights.OfHostFor(d), p.namespacesOf(d)...))}
+	grants := rights.Grants(rights.OfHostFor(d, p.annotated), p.namespacesOf(d)...)
+	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), grants)}
 }
 
 // namespacesOf returns the namespaces of the parents of a definition, or none if these are not known.

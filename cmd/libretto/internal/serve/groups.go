@@ -14,8 +14,9 @@ var flagGroups = []struct {
 	flags []string
 }{
 	{"Cluster", []string{"kubeconfig", "kube-api-qps", "kube-api-burst", "namespace", "discovery-interval"}},
-	{"Definitions", []string{"target-label-selector", "namespaces", "require-service-account", "definitions-per-namespace", "workers",
-		"concurrent-calls", "concurrent-writes", "response-cache-size", "max-sync-response-size", "resync-period", "apply-strategy", "apply-strategy-ssa-field-manager"}},
+	{"Definitions", []string{"target-label-selector", "namespaces", "require-service-account", "require-account-annotation",
+		"definitions-per-namespace", "workers", "concurrent-calls", "concurrent-writes", "response-cache-size", "max-sync-response-size",
+		"resync-period", "apply-strategy", "apply-strategy-ssa-field-manager"}},
 	{"Scripts", []string{"scripts-dir", "script-isolation", "script-workers", "script-trust", "require-confinement", "script-seccomp",
 		"script-preview", "reload-spread"}},
 	{"Several processes", []string{"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace"}},

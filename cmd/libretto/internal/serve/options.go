@@ -29,8 +29,7 @@ type options struct {
 	resyncPeriod      time.Duration
 	applyStrategy     string
 	fieldManager      string
-	// requireServiceAccount refuses definitions without an account of their own.
-	requireServiceAccount bool
+	accounts          accountOptions
 	// namespaces are those of the definitions, or none for all, and namespaceDefinitions is how many one may have.
 	namespaces           []string
 	namespaceDefinitions int
@@ -41,6 +40,9 @@ type options struct {
 
 	scripts scriptOptions
 }
+
+// accountOptions say which definitions are refused because of their accounts: those that name none, and those that theirs does not list.
+type accountOptions struct{ required, annotated bool }
 
 // addresses are what the process listens on.
 type addresses struct{ metrics, probes, profiling string }
@@ -110,8 +112,10 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.namespace, "namespace", o.namespace,
 		"where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
-	f.BoolVar(&o.requireServiceAccount, "require-service-account", o.requireServiceAccount,
+	f.BoolVar(&o.accounts.required, "require-service-account", o.accounts.required,
 		"refuse definitions without spec.serviceAccountRef, which would have the rights of this process")
+	f.BoolVar(&o.accounts.annotated, "require-account-annotation", o.accounts.annotated,
+		"refuse definitions that are not in the annotation libretto.dev/used-by of the ServiceAccount that they name")
 	f.StringSliceVar(&o.namespaces, "namespaces", o.namespaces,
 		"host only definitions of group libretto.dev in these `namespaces`, and read and write nothing outside of them")
 	f.IntVar(&o.namespaceDefinitions, "definitions-per-namespace", o.namespaceDefinitions,

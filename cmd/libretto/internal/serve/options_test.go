@@ -49,7 +49,7 @@ func TestAliases(t *testing.T) {
 			}
 			want := defaultOptions()
 			c.want(want)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, cli.ClusterFlags{}, addresses{}, election{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, accountOptions{}, cli.ClusterFlags{}, addresses{}, election{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.line, diff)
 			}
 		})

@@ -216,7 +216,8 @@ func (s *server) definitions(
 		Failover: s.newFailover(environment.Schemas),
 		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
 		Admission: definition.Admission{
-			Target: target, Namespaces: o.namespaces, DefinitionsPerNamespace: o.namespaceDefinitions, RequireAccount: o.requireServiceAccount,
+			Target: target, Namespaces: o.namespaces, DefinitionsPerNamespace: o.namespaceDefinitions,
+			RequireAccount: o.accounts.required, RequireAnnotation: o.accounts.annotated,
 		},
 		Namespace:     ownNamespace(o.namespace),
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
