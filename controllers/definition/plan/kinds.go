@@ -3,8 +3,10 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -30,6 +32,16 @@ func (p *Plan) checkNamespace() error {
 	if p.Config.Account.Namespace != p.Namespace || p.Config.Account.Name == "" {
 		return errors.New("spec.serviceAccountRef: a definition with a namespace works as a ServiceAccount of that")
 	}
+	for _, named := range p.Hooks {
+		if err := checkService(named.Hook.Webhook); err != nil {
+			return fmt.Errorf("spec.hooks.%s.webhook: %w", named.Name, err)
+		}
+	}
+	for i, source := range p.Settings.ScriptSources {
+		if source.Directory != nil {
+			return fmt.Errorf("spec.scriptSources[%d].directory: is not for a definition with a namespace: use configMap", i)
+		}
+	}
 	rules := map[string]bool{}
 	for _, rule := range p.Config.Parents {
 		rules[rule.GroupResource().String()] = rule.Namespaced
@@ -45,6 +57,21 @@ func (p *Plan) checkNamespace() error {
 			return fmt.Errorf("%s are in no namespace, and a definition with a namespace has only what is in its own: "+
 				"let an administrator write a definition of the group %s", name, v1alpha1.GroupName)
 		}
+	}
+	return nil
+}
+
+// checkService returns an error unless a webhook is called by the name of a Service. Other text would be part of another address.
+func checkService(webhook *v1alpha1.Webhook) error {
+	switch {
+	case webhook == nil:
+		return nil
+	case webhook.URL != nil || webhook.Service == nil || webhook.Path == nil:
+		return errors.New("a definition with a namespace calls a Service in its own: give service and path, and no url")
+	case len(validation.IsDNS1123Label(webhook.Service.Name)) > 0:
+		return fmt.Errorf("service.name: %q is no name of a Service", webhook.Service.Name)
+	case *webhook.Path != "" && !strings.HasPrefix(*webhook.Path, "/"):
+		return fmt.Errorf("path: %q must start with /", *webhook.Path)
 	}
 	return nil
 }

@@ -20,8 +20,7 @@ func TestNamespaced(t *testing.T) {
 			GroupVersionResource: gv.WithResource(resource), Kind: gv.WithKind(resource), Namespaced: !strings.HasPrefix(resource, "cluster"),
 		}, err
 	}}
-	const hooks = `hooks: {sync: {script: {path: a}}, map: {script: {path: a}}}, scriptSources: [{configMap: {name: a, namespace: other}}]`
-	for name, c := range map[string]struct{ apiVersion, metadata, kind, spec, want string }{
+	for name, c := range map[string]struct{ apiVersion, metadata, kind, hook, source, spec, want string }{
 		"Composite": {spec: `parentResource: {apiVersion: v1, resource: things}, childResources: [{apiVersion: v1, resource: things}]`},
 		"Account":   {spec: `serviceAccountRef: {name: default, namespace: other}, parentResource: {apiVersion: v1, resource: things}`},
 		"Parents":   {spec: `parentResource: {apiVersion: v1, resource: clusterthings}`, want: "clusterthings are in no namespace"},
@@ -37,6 +36,13 @@ func TestNamespaced(t *testing.T) {
 			kind: "MapController", spec: `parentResource: {apiVersion: v1, resource: things}, inputResources: [{apiVersion: v1, resource: clusterthings}]`,
 			want: "clusterthings are in no namespace",
 		},
+		"Service": {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: a}, path: /}`},
+		"Host": {
+			spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: "169.254.169.254#"}, path: /}`, want: "no name of a Service",
+		},
+		"User":        {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: a}, path: "@b/"}`, want: "must start with /"},
+		"URL":         {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{url: "http://a/"}`, want: "calls a Service"},
+		"Directory":   {spec: `parentResource: {apiVersion: v1, resource: things}`, source: `{directory: {path: a}}`, want: "directory"},
 		"NoName":      {spec: `serviceAccountRef: {}, parentResource: {apiVersion: v1, resource: things}`, want: "works as a ServiceAccount of that"},
 		"NoNamespace": {metadata: "{name: web}", spec: `parentResource: {apiVersion: v1, resource: things}`, want: "metadata.namespace"},
 		"OtherGroup":  {apiVersion: "metacontroller.k8s.io/v1alpha1", spec: `parentResource: {apiVersion: v1, resource: things}`, want: "metadata.namespace"},
@@ -48,7 +54,11 @@ func TestNamespaced(t *testing.T) {
 				}
 				return given
 			}
-			object := &unstructured.Unstructured{}
+			object, script := &unstructured.Unstructured{}, "{script: {path: a}}"
+			if c.hook != "" {
+				script = "{webhook: " + c.hook + "}"
+			}
+			hooks := "hooks: {sync: " + script + ", map: {script: {path: a}}}, scriptSources: [" + or(c.source, "{configMap: {name: a, namespace: other}}") + "]"
 			text := "{apiVersion: " + or(c.apiVersion, "libretto.dev/v1alpha1") + ", kind: " + or(c.kind, "CompositeController") +
 				", metadata: " + or(c.metadata, "{name: web, namespace: shop}") + ", spec: {" + hooks + ", " + c.spec + "}}"
 			if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
