@@ -46,7 +46,8 @@ func (r *Reconciler) checkQuota(object *unstructured.Unstructured) *plan.Refusal
 			"delete one, or ask who runs the host for more", namespace, older, most)}
 }
 
-// isOlder reports whether a definition was created before another one of its namespace. Of those of one second the accepted ones come first.
+// isOlder reports whether a definition was created before another one of its namespace. Of those of one second the accepted ones come
+// first.
 func isOlder(a, b *unstructured.Unstructured) bool {
 	made, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	return cmp.Or(made.Compare(other.Time), isAccepted(b)-isAccepted(a), strings.Compare(plan.KeyOf(a).String(), plan.KeyOf(b).String())) < 0

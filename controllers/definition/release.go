@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // release removes the finalizer of a deleted definition from its parents. A definition that is
@@ -27,6 +29,10 @@ func (r *Reconciler) release(ctx context.Context, s *runtimeState) error {
 	}
 	name, rules := plan.FinalizerOf(s.object)
 	config := parent.Config{Definition: nameOf(s.object), Finalizing: parent.Finalizing{Name: name}}
+	if namespace := s.object.GetNamespace(); namespace != "" { // It never works as the host.
+		account, _, _ := unstructured.NestedString(s.object.Object, "spec", "serviceAccountRef", "name")
+		config.Account = identity.Account{Namespace: namespace, Name: account}
+	}
 	for _, rule := range rules {
 		if resource, err := r.planner.Find(rule.APIVersion, rule.Resource); err == nil {
 			config.Parents = append(config.Parents, variant.ParentRule{Resource: resource})

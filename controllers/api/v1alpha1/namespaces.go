@@ -54,21 +54,22 @@ func pathsOf(t reflect.Type, path []string) (paths [][]string) {
 	if t.PkgPath() != reflect.TypeFor[DefinitionSettings]().PkgPath() {
 		return nil
 	}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		switch {
-		case name == "": // Inline.
-			paths = append(paths, pathsOf(t.Field(i).Type, path)...)
-		case name == "namespace":
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch name {
+		case "": // Inline.
+			paths = append(paths, pathsOf(field.Type, path)...)
+		case "namespace":
 			paths = append(paths, append(slices.Clip(path), name))
 		default:
-			paths = append(paths, pathsOf(t.Field(i).Type, append(slices.Clip(path), name))...)
+			paths = append(paths, pathsOf(field.Type, append(slices.Clip(path), name))...)
 		}
 	}
 	return paths
 }
 
-// setAt sets the field at a path in each object that is there. Values of other types stay as they are: they are refused when they are decoded.
+// setAt sets the field at a path in each object that is there. Values of other types stay as they are: they are refused when they are
+// decoded.
 func setAt(value any, path []string, namespace string) {
 	fields, _ := value.(map[string]any)
 	switch {

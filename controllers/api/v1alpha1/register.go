@@ -23,8 +23,8 @@ const (
 // GroupVersion is the group and version of every type in this package.
 var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-// NamespacedGroupVersion is the group and version of definitions with a namespace. Their kinds and their types are those of this package; the
-// CustomResourceDefinitions differ: see SetNamespaces.
+// NamespacedGroupVersion is the group and version of definitions with a namespace. Their kinds and their types are those of this package;
+// the CustomResourceDefinitions differ: see SetNamespaces.
 var NamespacedGroupVersion = schema.GroupVersion{Group: "libretto.dev", Version: "v1alpha1"}
 
 // DefinitionKinds are the kinds of definition that each of the two groups has.

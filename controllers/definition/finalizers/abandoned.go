@@ -52,8 +52,8 @@ func searchable(resource schema.GroupVersionResource) bool {
 }
 
 // ReleaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none, and removes the
-// finalizers of definitions that are gone: in some namespaces, or everywhere if there are none. It begins once synced returns no error, and returns when all is done or ctx ends. It does
-// nothing for a nil record.
+// finalizers of definitions that are gone: in some namespaces, or everywhere if there are none. It begins once synced returns no error, and
+// returns when all is done or ctx ends. It does nothing for a nil record.
 func (r *Record) ReleaseAbandoned(
 	ctx context.Context, synced func() error, served *discovery.Discovery, namespaces []string, env *parent.Environment,
 ) {

@@ -18,8 +18,8 @@ func KeyOf(object *unstructured.Unstructured) controller.Key {
 	return controller.Key{Kind: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// checkNamespace returns an error if a plan of a definition with a namespace uses what is outside of it, which the CustomResourceDefinitions
-// can't see.
+// checkNamespace returns an error if a plan of a definition with a namespace uses what is outside of it, which its
+// CustomResourceDefinition can't see.
 func (p *Plan) checkNamespace() error {
 	isNamespaced := p.Key().Kind.Group == v1alpha1.NamespacedGroupVersion.Group
 	if !isNamespaced && p.Namespace == "" {

@@ -224,7 +224,8 @@ func (p *Plan) ShortKind() string { return strings.ToLower(strings.TrimSuffix(p.
 // managers returns the field managers of a definition.
 func (p Planner) managers(plan *Plan) serverside.Managers {
 	return serverside.Managers{
-		Own: serverside.ManagerName(p.FieldManager, plan.ShortKind(), v1alpha1.UniqueName(plan.object)), Former: append(parent.FormerManagers(), p.FieldManager),
+		Own:    serverside.ManagerName(p.FieldManager, plan.ShortKind(), v1alpha1.UniqueName(plan.object)),
+		Former: append(parent.FormerManagers(), p.FieldManager),
 	}
 }
 

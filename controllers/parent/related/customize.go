@@ -213,7 +213,8 @@ func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.
 	}
 	switch {
 	case c.Namespaced && !rule.resource.Namespaced:
-		return rule, fmt.Sprintf("resource: %s are in no namespace, and %s sees only its own", rule.resource.GroupVersionResource.Resource, subject)
+		return rule, fmt.Sprintf("resource: %s are in no namespace, and %s sees only its own",
+			rule.resource.GroupVersionResource.Resource, subject)
 	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):
 		return rule, "names can't be combined with labelSelector or namespaceSelector: write two rules"
 	case f.Namespace != "" && f.NamespaceSelector != nil:
@@ -223,7 +224,8 @@ func (c *Customize) restrictScope(rule Rule, f ruleFields, parent *unstructured.
 	case own && f.NamespaceSelector != nil:
 		return rule, fmt.Sprintf("namespaceSelector: %s sees the parent's own namespace only: %s", subject, remedy)
 	case own && f.Namespace != "" && f.Namespace != parent.GetNamespace():
-		return rule, fmt.Sprintf("namespace: is %q, and %s sees the parent's own, %q, only: %s", f.Namespace, subject, parent.GetNamespace(), remedy)
+		return rule, fmt.Sprintf("namespace: is %q, and %s sees the parent's own, %q, only: %s",
+			f.Namespace, subject, parent.GetNamespace(), remedy)
 	case own:
 		rule.namespace = parent.GetNamespace()
 	case !rule.resource.Namespaced:
