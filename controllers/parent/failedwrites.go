@@ -178,7 +178,7 @@ func (p *pass) namespaceMissing(child apply.Key, err error) error {
 
 // awaitNamespaces has the parent synced when a namespace comes that it waits for.
 func (p *pass) awaitNamespaces(ctx context.Context) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || p.env.Namespace != "" { // The only one goes, and the definition with it.
 		return
 	}
 	if err := p.namespaceWaiters.Set(p.key, p.missingNamespaces); err != nil {

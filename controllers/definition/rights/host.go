@@ -19,32 +19,50 @@ type Definition struct {
 	Needs []Need
 }
 
-// OfHost returns what a host in a namespace needs whatever definitions it runs.
-func OfHost(host string) []Need {
-	c := &collector{host: host}
-	of := func(group, resource string) access.Right {
-		return access.Right{GroupResource: schema.GroupResource{Group: group, Resource: resource}}
+// Host is how a host is started.
+type Host struct {
+	// Namespace is its own, and Namespaces are those of --namespaces.
+	Namespace  string
+	Namespaces []string
+	// ReadsAccounts is set for a host that reads on ServiceAccounts who may use them.
+	ReadsAccounts bool
+}
+
+// OfHost returns what a host needs whatever definitions it runs.
+func OfHost(host Host) []Need {
+	c := &collector{host: host.Namespace}
+	if len(host.Namespaces) == 0 {
+		c.definitions("", v1alpha1.DefinitionGroups...)
+		crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+		c.add(Required, Fixed, access.Right{GroupResource: crds}, false, access.ReadVerbs...)
 	}
-	for _, group := range v1alpha1.DefinitionGroups {
-		for _, kind := range v1alpha1.DefinitionKinds {
-			right := access.Right{GroupResource: v1alpha1.DefinitionResource(group.WithKind(kind)).GroupResource()}
-			c.add(Required, Fixed, right, false, access.ReadVerbs...)
-			right.Subresource = "status"
-			c.add(Required, Fixed, right, false, "update", "patch")
-		}
+	for _, namespace := range host.Namespaces {
+		c.definitions(namespace, v1alpha1.NamespacedGroupVersion)
 	}
-	c.add(Required, Fixed, of("apiextensions.k8s.io", "customresourcedefinitions"), false, access.ReadVerbs...)
-	c.add(Required, Fixed, of("", "events"), true, "create", "patch")
-	c.fixed("coordination.k8s.io", "leases", "", host, "", "get", "create", "update")
-	c.fixed("", "configmaps", "", host, "", "get", "create", "update") // The record of finalizers.
-	c.archive(host)
+	c.fixed("coordination.k8s.io", "leases", "", host.Namespace, "", "get", "create", "update")
+	c.fixed("", "configmaps", "", host.Namespace, "", "get", "create", "update") // The record of finalizers.
+	c.archive(host.Namespace)
 	return c.sorted()
 }
 
+// definitions adds what is needed of definitions of groups in a namespace, which is empty for all, and for events about them.
+func (c *collector) definitions(namespace string, groups ...schema.GroupVersion) {
+	for _, group := range groups {
+		for _, kind := range v1alpha1.DefinitionKinds {
+			resource := v1alpha1.DefinitionResource(group.WithKind(kind)).GroupResource()
+			right := access.Right{GroupResource: resource, Namespace: namespace}
+			c.add(Required, Fixed, right, namespace != "", access.ReadVerbs...)
+			right.Subresource = "status"
+			c.add(Required, Fixed, right, namespace != "", "update", "patch")
+		}
+	}
+	events := access.Right{GroupResource: schema.GroupResource{Resource: "events"}, Namespace: namespace}
+	c.add(Required, Fixed, events, true, "create", "patch")
+}
+
 // OfHostFor returns what a host needs besides to run a definition: for its caches, which are for the whole cluster or for the definition's
-// namespace, and to act as the account of the definition, or if it has none all that the definition needs. readsAccounts is
-// set for a host that reads on the account who may use it.
-func OfHostFor(d Definition, readsAccounts bool) []Need {
+// namespace, and to act as the account of the definition, or if it has none all that the definition needs.
+func OfHostFor(d Definition, host Host) []Need {
 	c := &collector{plan: d.Plan}
 	c.caches(d)
 	account := d.Plan.Config.Account
@@ -52,8 +70,12 @@ func OfHostFor(d Definition, readsAccounts bool) []Need {
 		c.needs = append(c.needs, d.Needs...)
 		return c.sorted()
 	}
-	c.impersonation(account, d.Needs)
-	if readsAccounts {
+	if len(host.Namespaces) > 0 {
+		c.tokens(account)
+	} else {
+		c.impersonation(account, d.Needs)
+	}
+	if host.ReadsAccounts {
 		c.fixed("", "serviceaccounts", "", account.Namespace, account.Name, "get")
 	}
 	return c.sorted()
@@ -95,5 +117,13 @@ func (c *collector) impersonation(account identity.Account, needs []Need) {
 	for _, need := range needs {
 		right := need.Right
 		c.add(Required, need.Place, right, need.Namespaced, as+right.Verb)
+	}
+}
+
+// tokens adds what a host with Roles alone needs to make requests as an account. It takes no Role to ask what that may do, as the account.
+func (c *collector) tokens(account identity.Account) {
+	c.fixed("", "serviceaccounts", "token", account.Namespace, account.Name, "create")
+	for _, plural := range []string{"roles", "rolebindings"} {
+		c.fixed(rbacv1.GroupName, plural, "", account.Namespace, "", access.ReadVerbs...)
 	}
 }

@@ -252,7 +252,7 @@ func (r *exampleRun) read(name string) string {
 }
 
 // rbac applies what libretto rbac prints, and notes the Roles and ClusterRoles of definitions.
-func (r *exampleRun) rbac(args ...string) {
+func (r *exampleRun) rbac(args ...string) (roles []*unstructured.Unstructured) {
 	r.T.Helper()
 	binary, err := cluster.Binary("libretto")
 	r.NoError(err)
@@ -271,6 +271,9 @@ func (r *exampleRun) rbac(args ...string) {
 	var list unstructured.UnstructuredList
 	r.NoError(json.Unmarshal(printed, &list))
 	for i := range list.Items {
+		if strings.HasSuffix(list.Items[i].GetKind(), "Role") {
+			roles = append(roles, &list.Items[i])
+		}
 		for _, d := range r.definitions {
 			name := "libretto-" + strings.ToLower(strings.TrimSuffix(d.kind, "Controller")) + "-" + d.name
 			if list.Items[i].GetName() == name && strings.HasSuffix(list.Items[i].GetKind(), "Role") {
@@ -278,6 +281,7 @@ func (r *exampleRun) rbac(args ...string) {
 			}
 		}
 	}
+	return roles
 }
 
 // eventually is Env.Eventually with the example's limit.

@@ -3,6 +3,8 @@ package rights
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
@@ -139,12 +142,16 @@ func TestNamespaces(t *testing.T) {
 	tenant, account, _ := newTenant(t, e)
 	stranger, _, _ := newTenant(t, e)
 	host := tenant.NewUser("host")
-	host.Grant(tenant.Namespace, "libretto.dev", "*", "get", "list", "watch", "update", "patch")
-	host.Grant(tenant.Namespace, e.Group, "things", "list", "watch")
-	host.Grant(tenant.Namespace, "", "configmaps", "get", "list", "watch", "create", "update")
-	host.Grant(tenant.Namespace, "", "events", "create", "patch")
-	host.Grant(tenant.Namespace, "", "serviceaccounts/token", "create")
-	host.Grant(tenant.Namespace, "rbac.authorization.k8s.io", "roles,rolebindings", "list", "watch")
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	text, err := yaml.Marshal(composite(tenant, env.Hooks(finalizing, "sync", "finalize")).Object)
+	e.NoError(err)
+	e.NoError(os.WriteFile(file, text, 0o600))
+	run, of := &exampleRun{Env: e}, []string{"--host", "--namespaces", tenant.Namespace, "--host-namespace", tenant.Namespace, "--host-service-account", "host"}
+	for _, role := range slices.Concat(run.rbac(of...), run.rbac(append(of, "-f", file, "--namespace", tenant.Namespace)...)) {
+		if role.GetKind() != "Role" || role.GetNamespace() != tenant.Namespace {
+			t.Errorf("%s %s/%s is printed", role.GetKind(), role.GetNamespace(), role.GetName())
+		}
+	}
 	for _, of := range []*env.Env{tenant, stranger} {
 		of.DefineNamespaced(env.Composite, "web", of.Parent("things", ""), generated, env.UpdatedChildren, env.Hooks(finalizing, "sync", "finalize"))
 		of.ApplyThing("a", "", "text: one")

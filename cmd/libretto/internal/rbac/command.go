@@ -30,6 +30,8 @@ type options struct {
 	account    string
 	namespaces []string
 	ofHost     bool
+	// hosted are the namespaces of a host with --namespaces.
+	hosted []string
 	// annotated is set for a host with --require-account-annotation.
 	annotated bool
 	fromTests bool
@@ -75,6 +77,8 @@ out, and what they use besides is added.`,
 	f.BoolVar(&o.ofHost, "host", o.ofHost, "print what the host needs to run the definitions, in place of what these need; without -f, what it needs itself")
 	f.BoolVar(&o.annotated, "require-account-annotation", o.annotated,
 		"with --host: the host is started with this flag, and reads the ServiceAccounts that the definitions name")
+	f.StringSliceVar(&o.hosted, "namespaces", nil,
+		"with --host: the host is started with this flag for these `namespaces`, and needs Roles alone")
 	f.BoolVar(&o.fromTests, "from-tests", o.fromTests, "run the tests beside the definitions, and reduce the rights to what they use")
 	f.BoolVar(&o.explore, "explore", o.explore, "with --from-tests: let things go wrong in the tests, as libretto test --explore does")
 	f.IntVar(&o.paths, "explore-paths", o.paths, "how many paths --explore makes for each case")
@@ -135,6 +139,8 @@ func (o *options) check() error {
 		return errors.New("--explore: is for --from-tests")
 	case o.annotated && !o.ofHost:
 		return errors.New("--require-account-annotation: is for --host")
+	case len(o.hosted) > 0 && !o.ofHost:
+		return errors.New("--namespaces: is for --host")
 	case o.paths < 1:
 		return fmt.Errorf("--explore-paths %d: must be at least 1", o.paths)
 	case slices.Contains(o.namespaces, ""):
@@ -163,6 +169,11 @@ func (p *printer) definition(object *document.Object) (rights.Definition, error)
 	}
 	rollout, err := plan.ScriptRollout(object.Unstructured)
 	return rights.Definition{Plan: base.Plan, Needs: rights.Of(base.Plan, rollout, p.host.Namespace)}, err
+}
+
+// startedAs returns how the host is started.
+func (o *options) startedAs() rights.Host {
+	return rights.Host{Namespace: o.host.Namespace, Namespaces: o.hosted, ReadsAccounts: o.annotated}
 }
 
 // hostAccount returns the host's account.

@@ -40,7 +40,7 @@ func (p *printer) print() error {
 		}
 	}
 	if len(all) == 0 {
-		needs := rights.OfHost(p.host.Namespace)
+		needs := rights.OfHost(p.startedAs())
 		all = append(all, printed{"What the host needs itself", objectsOf("libretto-serve", p.hostAccount(), rights.Grants(needs))})
 	}
 	if p.output == "json" {
@@ -67,7 +67,7 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 // ofHostFor returns the roles that the host needs for a definition, and their bindings.
 func (p *printer) ofHostFor(d rights.Definition) printed {
 	title := fmt.Sprintf("What the host needs for %s", d.Plan.Config.Definition)
-	grants := rights.Grants(rights.OfHostFor(d, p.annotated), p.namespacesOf(d)...)
+	grants := rights.Grants(rights.OfHostFor(d, p.startedAs()), p.namespacesOf(d)...)
 	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), grants)}
 }
 
