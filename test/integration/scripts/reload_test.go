@@ -145,8 +145,8 @@ func TestNarrowRights(t *testing.T) {
 	f := newLibraryEnv(env.New(t), func(config *rest.Config) { config.Impersonate.UserName = user })
 	f.create(script(1))
 	tree := f.open(func() {})
-	f.waitForMessage(tree, fmt.Sprintf(`ConfigMap %s/hooks: configmaps "hooks" is forbidden: User %q cannot watch resource "configmaps" in API group "" in the namespace %q`,
-		f.Namespace, user, f.Namespace))
+	f.waitForMessage(tree, fmt.Sprintf(`ConfigMap %s/hooks: configmaps "hooks" is forbidden: User %q cannot watch resource "configmaps" in API group "" in the namespace %q: `+
+		`libretto rbac -f FILES --host prints what the host needs`, f.Namespace, user, f.Namespace))
 	f.Apply(fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
