@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,9 @@ func (r *Reconciler) Synced() error {
 		return fmt.Errorf("the API server has none of the kinds of %s: kubectl apply -k manifests/crd", r.groups())
 	}
 	for of, cache := range r.kinds {
+		if of.Group == v1alpha1.NamespacedGroupVersion.Group && apierrors.IsForbidden(cache.Err()) && len(r.config.Admission.Namespaces) == 0 {
+			continue // They need not be hosted: a role may be older than they are. The log has it.
+		}
 		if !cache.HasSynced() {
 			return errors.Join(fmt.Errorf("%s are not listed yet", of), cache.Err())
 		}

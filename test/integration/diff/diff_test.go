@@ -114,6 +114,7 @@ func (s *scene) reader() string {
 		u.Grant(s.Namespace, namespaced.group, namespaced.resources, "get", "list")
 	}
 	u.Grant("", "metacontroller.k8s.io", "compositecontrollers,decoratorcontrollers,mapcontrollers", "get", "list")
+	u.Grant("", "libretto.dev", "namespacedcompositecontrollers,namespaceddecoratorcontrollers,namespacedmapcontrollers", "list")
 	u.Grant("", "apiextensions.k8s.io", "customresourcedefinitions", "get", "list")
 	return u.Kubeconfig()
 }

@@ -38,6 +38,10 @@ func (r *Reader) Definitions(ctx context.Context) ([]*unstructured.Unstructured,
 				all = append(all, v1alpha1.SetNamespaces(o))
 				return true
 			})
+			if missing := (*ForbiddenError)(nil); of.isOptional && errors.As(err, &missing) {
+				r.Warn("it is not known whether definitions with a namespace have to do with it: " + err.Error())
+				break // The other kinds are of the same group.
+			}
 			if err != nil {
 				return nil, err
 			}
