@@ -92,8 +92,8 @@ func FinalizerOf(kind, name string) string {
 	return ""
 }
 
-// UniqueName returns the name of a definition, with its namespace in front if it has one: what is marked with it belongs to no other definition
-// of its kind. The character between them may be in labels and finalizers, and in no name of an object.
+// UniqueName returns the name of a definition, with its namespace in front if it has one: what is marked with it belongs to no other
+// definition of its kind. The character between them may be in labels and finalizers, and in no name of an object.
 func UniqueName(definition metav1.Object) string {
 	if namespace := definition.GetNamespace(); namespace != "" {
 		return namespace + "_" + definition.GetName()
