@@ -63,6 +63,9 @@ func coldSubjects(o *options) []subject {
 			s.args = append(s.args, "--script-trust="+trust)
 			s.name, s.why = name+" "+trust, strings.Join(s.args[1:], " ")
 			all = append(all, s)
+			if o.account && name == librettoName {
+				all = append(all, s.withAccount())
+			}
 		}
 	}
 	return all
@@ -148,7 +151,7 @@ func (c *coldScene) start(ctx context.Context) (err error) {
 		return err
 	}
 	for i := range c.options.cold.definitions {
-		if err := c.cluster.Apply(ctx, tenantName(i), tenant(i, c.options)...); err != nil {
+		if err := c.cluster.Apply(ctx, tenantName(i), tenant(i, c.options, c.subject.account)...); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,6 +73,25 @@ func definition(sync map[string]any) *unstructured.Unstructured {
 			"hooks": map[string]any{"sync": sync},
 		},
 	}}
+}
+
+// withAccount has a definition name a ServiceAccount in the first of the namespaces. It returns the account and bindings, by which it may do
+// anything in them.
+func withAccount(definition *unstructured.Unstructured, namespaces ...string) []*unstructured.Unstructured {
+	account := map[string]any{"namespace": namespaces[0], "name": accountName}
+	definition.Object["spec"].(map[string]any)["serviceAccountRef"] = account
+	objects := []*unstructured.Unstructured{
+		{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": maps.Clone(account)}},
+	}
+	for _, namespace := range namespaces {
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+			"metadata": map[string]any{"namespace": namespace, "name": accountName},
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "namespace": namespaces[0], "name": accountName}},
+		}})
+	}
+	return objects
 }
 
 // parentObject returns a parent. Its payload has its name, so that no two parents' children have text in common that a cache could share.

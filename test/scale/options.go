@@ -23,6 +23,7 @@ type options struct {
 	parallel, workers, writes  int
 	bin, compare, serveFlags   string
 	hostCommand                string
+	account                    bool
 	subjects                   string
 	output, profiles           string
 	cold                       coldOptions
@@ -47,7 +48,8 @@ func (o *options) addTo(flags *flag.FlagSet) {
 	flags.StringVar(&o.serveFlags, "serve-flags", "", "more `flags` of libretto serve, separated by spaces")
 	flags.StringVar(&o.hostCommand, "host-command", "", "`command` line of another host of the API group, to measure beside them; "+
 		"KUBECONFIG is in its environment. Give it the limits that libretto has here: none on requests, -workers parents at once")
-	flags.StringVar(&o.subjects, "subjects", "", "comma-separated `names` of what is measured, of direct, libretto, compared and host "+
+	flags.BoolVar(&o.account, "account", false, "measure libretto with definitions that name a ServiceAccount, too")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated `names` of what is measured, of direct, libretto, account, compared and host "+
 		"(default all that there are)")
 	flags.StringVar(&o.output, "o", "", "`file` for all measurements as JSON")
 	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU and heap profiles of libretto, by subject, run and phase")
@@ -105,6 +107,9 @@ func (o *options) selected() ([]subject, error) {
 	there := []subject{directSubject(own, o)}
 	if o.engine != engineNone {
 		there = append(there, librettoSubject(librettoName, o.bin, o))
+		if o.account {
+			there = append(there, librettoSubject(librettoName, o.bin, o).withAccount())
+		}
 		if o.compare != "" {
 			there = append(there, librettoSubject(comparedName, o.compare, o))
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/steps"
 )
@@ -104,15 +106,13 @@ func (c *scene) start(ctx context.Context) (err error) {
 	if err := c.cluster.Apply(starting, namespace, setUp()...); err != nil {
 		return err
 	}
-	address := ""
 	if c.options.engine == engineWebhook {
 		if c.webhook, err = startWebhook(); err != nil {
 			return err
 		}
-		address = c.webhook.address()
 	}
 	if c.options.engine != engineNone {
-		if err := c.cluster.Apply(starting, namespace, definition(hook(c.options.engine, false, address))); err != nil {
+		if err := c.define(starting, false); err != nil {
 			return err
 		}
 	}
@@ -204,12 +204,26 @@ func (c *scene) idle(ctx context.Context) error {
 	}
 }
 
+// define applies the definition, whose hook may read the annotation of the phases touch and touch-read, and the account that it names.
+func (c *scene) define(ctx context.Context, readsTouches bool) error {
+	address := ""
+	if c.webhook != nil {
+		address = c.webhook.address()
+	}
+	controller := definition(hook(c.options.engine, readsTouches, address))
+	objects := []*unstructured.Unstructured{controller}
+	if c.subject.account {
+		objects = append(withAccount(controller, namespace, warmUpNamespace), controller)
+	}
+	return c.cluster.Apply(ctx, namespace, objects...)
+}
+
 // readTouches has the hook read the annotation, and returns when the host has settled with it.
 func (c *scene) readTouches(ctx context.Context) error {
 	if c.subject.direct {
 		return nil
 	}
-	if err := c.cluster.Apply(ctx, namespace, definition(hook(c.options.engine, true, ""))); err != nil {
+	if err := c.define(ctx, true); err != nil {
 		return err
 	}
 	_, err := c.measure(ctx, "", c.passQuiet, 0)

@@ -27,6 +27,7 @@ const (
 const (
 	directName   = "direct"
 	librettoName = "libretto"
+	accountName  = "account"
 	comparedName = "compared"
 	hostName     = "host"
 )
@@ -40,6 +41,14 @@ type subject struct {
 	libretto bool
 	// direct is whether the program is this one, which writes without reading any definition.
 	direct bool
+	// account is whether definitions name a ServiceAccount.
+	account bool
+}
+
+// withAccount returns the subject with definitions that name a ServiceAccount.
+func (s subject) withAccount() subject {
+	s.name, s.account = strings.TrimPrefix(s.name+" "+accountName, librettoName+" "), true
+	return s
 }
 
 func directSubject(binary string, o *options) subject {

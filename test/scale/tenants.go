@@ -22,7 +22,7 @@ const tenantLabel = group + "/tenant"
 func tenantName(i int) string { return fmt.Sprintf("tenant-%04d", i) }
 
 // tenant returns a namespace with the scripts of a definition and with one parent of it, and the definition. No two scripts are equal.
-func tenant(i int, o *options) []*unstructured.Unstructured {
+func tenant(i int, o *options, account bool) []*unstructured.Unstructured {
 	name := tenantName(i)
 	of := scripts[o.engine]
 	hook := map[string]any{"version": "v2", "script": map[string]any{"engine": of.engine, "path": of.file}}
@@ -34,14 +34,17 @@ func tenant(i int, o *options) []*unstructured.Unstructured {
 	spec["parentResource"].(map[string]any)["labelSelector"] = map[string]any{"matchLabels": map[string]any{tenantLabel: name}}
 	spec["scriptSources"] = []any{map[string]any{"configMap": map[string]any{"namespace": name, "name": name}}}
 	spec["hooks"].(map[string]any)["finalize"] = hook
-	return []*unstructured.Unstructured{
+	objects := []*unstructured.Unstructured{
 		{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}},
 		{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": name, "name": name},
 			"data": map[string]any{of.file: of.forTenant(name)},
 		}},
-		controller, parent,
 	}
+	if account {
+		objects = append(objects, withAccount(controller, name)...)
+	}
+	return append(objects, controller, parent)
 }
 
 // tenants are those that are done: their definition is Ready, and their parent has seen its child.
