@@ -75,8 +75,8 @@ func definition(sync map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// withAccount has a definition name a ServiceAccount in the first of the namespaces. It returns the account and bindings, by which it may do
-// anything in them.
+// withAccount has a definition name a ServiceAccount in the first of the namespaces. It returns the account and bindings, by which it may
+// do anything in them.
 func withAccount(definition *unstructured.Unstructured, namespaces ...string) []*unstructured.Unstructured {
 	account := map[string]any{"namespace": namespaces[0], "name": accountName}
 	definition.Object["spec"].(map[string]any)["serviceAccountRef"] = account
