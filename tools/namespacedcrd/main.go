@@ -1,6 +1,6 @@
-// Command namespacedcrd reads the CustomResourceDefinition of a kind of definition in the file that is its first argument, and writes that of
-// the kind with a namespace to its standard output. The two differ in their group, names and scope, and in that the second one has no fields
-// for what is outside of a definition's namespace: they are there, so that their use is refused with a message instead of being dropped.
+// Command namespacedcrd reads the CustomResourceDefinition of a kind of definition in the file that is its first argument, and writes that
+// of the kind with a namespace to its standard output. The two differ in their group, names and scope, and in that the second one refuses
+// fields for what is outside of a definition's namespace: they are there, so that their use has a message instead of being dropped.
 package main
 
 import (
