@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -71,5 +72,5 @@ func isObjectOfCluster(object *unstructured.Unstructured) bool {
 }
 
 func isDefinition(kind string) bool {
-	return kind == v1alpha1.CompositeControllerKind || kind == v1alpha1.DecoratorControllerKind || kind == v1alpha1.MapControllerKind
+	return slices.Contains(v1alpha1.DefinitionKinds, kind)
 }

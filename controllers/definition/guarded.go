@@ -46,7 +46,7 @@ func (g guarded) edit(revision string) rollout.Edit {
 func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (guarded, error) {
 	if s.guard == nil {
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
-		key := plan.KeyOf(s.object)
+		key := apply.KeyOf(s.object)
 		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.countChildren,
 			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, key, record) },
 			s.guardLimits, changed)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -24,10 +24,10 @@ func (r *Reconciler) Synced() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.kinds) == 0 {
-		return fmt.Errorf("the API server has none of the kinds of %s: kubectl apply -k manifests/crd", r.groups())
+		return errors.New("the API server has no kind of definition: kubectl apply -k manifests/crd")
 	}
 	for of, cache := range r.kinds {
-		if of.Group == v1alpha1.NamespacedGroupVersion.Group && apierrors.IsForbidden(cache.Err()) && len(r.config.Admission.Namespaces) == 0 {
+		if v1alpha1.IsNamespaced(of.Group) && apierrors.IsForbidden(cache.Err()) && len(r.config.Admission.Namespaces) == 0 {
 			continue // They need not be hosted: a role may be older than they are. The log has it.
 		}
 		if !cache.HasSynced() {
@@ -41,11 +41,9 @@ func (r *Reconciler) Synced() error {
 func (r *Reconciler) resourcesChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, group := range r.groups() {
-		for _, kind := range v1alpha1.DefinitionKinds {
-			for _, namespace := range r.namespaces() {
-				r.syncCache(definitions{group.WithKind(kind), namespace})
-			}
+	for _, kind := range v1alpha1.DefinitionTypes(r.config.Admission.Namespaces...) {
+		for _, namespace := range r.namespaces() {
+			r.syncCache(definitions{kind, namespace})
 		}
 	}
 	r.enqueueAll()
@@ -74,7 +72,7 @@ func (r *Reconciler) enqueueFailedTests() {
 func (r *Reconciler) enqueueAll() {
 	for _, cache := range r.kinds {
 		for _, object := range cache.List() {
-			r.queue.Enqueue(plan.KeyOf(object))
+			r.queue.Enqueue(apply.KeyOf(object))
 		}
 	}
 }
@@ -92,7 +90,7 @@ func (r *Reconciler) notePlanned(s *runtimeState) {
 			return
 		}
 		for _, object := range cache.List() {
-			s := r.states[plan.KeyOf(object)]
+			s := r.states[apply.KeyOf(object)]
 			if r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) && (s == nil || !s.planned) {
 				return
 			}
@@ -117,14 +115,6 @@ func (d definitions) String() string {
 	return name
 }
 
-// groups returns the groups of the definitions that are hosted.
-func (r *Reconciler) groups() []schema.GroupVersion {
-	if len(r.config.Admission.Namespaces) > 0 { // Others are in no namespace.
-		return []schema.GroupVersion{v1alpha1.NamespacedGroupVersion}
-	}
-	return v1alpha1.DefinitionGroups
-}
-
 // namespaces returns the namespaces of the definitions that are hosted. One that is empty stands for all.
 func (r *Reconciler) namespaces() []string {
 	if len(r.config.Admission.Namespaces) > 0 {
@@ -141,7 +131,7 @@ func (r *Reconciler) syncCache(of definitions) {
 	case err != nil && cache != nil:
 		delete(r.kinds, of)
 		for _, object := range cache.List() {
-			r.queue.Enqueue(plan.KeyOf(object))
+			r.queue.Enqueue(apply.KeyOf(object))
 		}
 		go cache.Close()
 	case err == nil && cache == nil:
@@ -151,7 +141,7 @@ func (r *Reconciler) syncCache(of definitions) {
 			r.config.Environment.Log.Info("definitions of this kind have no status: their CustomResourceDefinition has no status subresource",
 				"kind", of.Kind)
 		}
-		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(plan.KeyOf(e.Object())) }); err != nil {
+		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(apply.KeyOf(e.Object())) }); err != nil {
 			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", of.Kind)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -50,7 +51,10 @@ func (r *Reconciler) checkQuota(object *unstructured.Unstructured) *plan.Refusal
 // first.
 func isOlder(a, b *unstructured.Unstructured) bool {
 	made, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	return cmp.Or(made.Compare(other.Time), isAccepted(b)-isAccepted(a), strings.Compare(plan.KeyOf(a).String(), plan.KeyOf(b).String())) < 0
+	if !made.Equal(&other) {
+		return made.Before(&other)
+	}
+	return cmp.Or(isAccepted(b)-isAccepted(a), strings.Compare(apply.KeyOf(a).String(), apply.KeyOf(b).String())) < 0
 }
 
 // isAccepted returns 1 if a status says that its definition is accepted, and otherwise 0.

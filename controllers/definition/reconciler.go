@@ -106,9 +106,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 	r.resourcesChanged()
 	var search sync.WaitGroup
-	search.Go(func() {
-		r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, r.config.Admission.Namespaces, &r.config.Environment)
-	})
+	search.Go(func() { r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment) })
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
 	search.Wait()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
@@ -174,7 +175,7 @@ func (r *Reconciler) prepareNext(
 	case refusal == nil:
 		return r.prepare(s, p)
 	default:
-		r.onRefused(plan.KeyOf(object), s)
+		r.onRefused(apply.KeyOf(object), s)
 	}
 	return refusal
 }
@@ -272,7 +273,7 @@ func (r *Reconciler) promote(object *unstructured.Unstructured, s *runtimeState)
 	s.serving.Store(now)
 	r.divide(s, split{stable: now})
 	s.retiring = append(s.retiring, newRetiring(previous, now)...)
-	r.config.ScriptMetrics.SetServing(plan.KeyOf(object).String(), now.hooks.Revision())
+	r.config.ScriptMetrics.SetServing(apply.KeyOf(object).String(), now.hooks.Revision())
 	r.config.Environment.Log.Info("an edit of the definition serves all parents",
 		"definition", nameOf(object), "generation", now.plan.Generation)
 }

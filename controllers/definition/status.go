@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
@@ -332,7 +333,7 @@ func (r *Reconciler) warn(object *unstructured.Unstructured, reason, message str
 
 // nameOf returns the name of a definition in the log, which is that of its Config.
 func nameOf(object *unstructured.Unstructured) string {
-	return plan.KeyOf(object).String()
+	return apply.KeyOf(object).String()
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {

@@ -172,7 +172,7 @@ func (s *Set) put(o loaded) {
 	case o.GroupVersionKind() == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):
 		s.putCRD(o.Object)
 	case isDefinition:
-		if group == v1alpha1.NamespacedGroupVersion.Group && o.GetNamespace() == "" {
+		if v1alpha1.IsNamespaced(group) && o.GetNamespace() == "" {
 			o.SetNamespace(s.options.Namespace)
 		}
 		s.Definitions = append(s.Definitions, o.Object)
@@ -186,7 +186,7 @@ func (s *Set) put(o loaded) {
 // putCRD reads a CustomResourceDefinition. Libretto's own are known already.
 func (s *Set) putCRD(o *document.Object) {
 	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-	if group == v1alpha1.GroupName || group == v1alpha1.NamespacedGroupVersion.Group {
+	if group == v1alpha1.GroupName || v1alpha1.IsNamespaced(group) {
 		return
 	}
 	resources, err := validation.Read(o.Unstructured)

@@ -60,13 +60,10 @@ func (s *Set) Known() *KnownResources {
 			r.put(discovery.Resource{GroupVersionResource: gv.WithResource(plural), Kind: gv.WithKind(kind), HasStatus: true})
 		}
 	}
-	for _, group := range v1alpha1.DefinitionGroups {
-		for _, kind := range v1alpha1.DefinitionKinds {
-			r.put(discovery.Resource{
-				GroupVersionResource: v1alpha1.DefinitionResource(group.WithKind(kind)), Kind: group.WithKind(kind), HasStatus: true,
-				Namespaced: group == v1alpha1.NamespacedGroupVersion,
-			})
-		}
+	for _, kind := range v1alpha1.DefinitionTypes() {
+		r.put(discovery.Resource{
+			GroupVersionResource: v1alpha1.DefinitionResource(kind), Kind: kind, HasStatus: true, Namespaced: v1alpha1.IsNamespaced(kind.Group),
+		})
 	}
 	for _, resource := range slices.Concat(memcluster.BuiltIn(), s.Resources()) {
 		r.put(resource.Resource)

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -88,7 +88,7 @@ func ApprovalsOf(definition *unstructured.Unstructured, spec *v1alpha1.ScriptRol
 	}
 	slices.SortFunc(all, func(a, b Approval) int { return cmp.Compare(a.On, b.On) })
 	if a := scripts.ApprovalIn(definition.GetAnnotations(), nil); a.Text != "" {
-		key := objectkey.Key{Kind: definition.GroupVersionKind(), Namespace: definition.GetNamespace(), Name: definition.GetName()}
+		key := apply.KeyOf(definition)
 		all = slices.Insert(all, 0, Approval{Approval: a, On: key.String(), Counts: true})
 	}
 	return all

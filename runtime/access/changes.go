@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +29,10 @@ type Changes struct {
 }
 
 // RightsResources are the resources of the group rbac.authorization.k8s.io whose objects say what accounts may do.
-var RightsResources = []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+var RightsResources = append([]string{"clusterroles", "clusterrolebindings"}, NamespacedRightsResources...)
+
+// NamespacedRightsResources are those of them that are in namespaces.
+var NamespacedRightsResources = []string{"roles", "rolebindings"}
 
 // changeDelay is how long after a change it is reported, so that the API server has seen it too, and others of the same client with it, and
 // changePause the time until the next one is: each costs reviews for all definitions with accounts.
@@ -40,15 +42,17 @@ const changeDelay, changePause = 500 * time.Millisecond, time.Second
 func (c *Changes) Begin(ctx context.Context, changed func()) {
 	c.begun.Do(func() {
 		events := make(chan struct{}, 1)
-		for _, resource := range RightsResources {
-			client := c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
-			if len(c.Namespaces) == 0 {
-				go c.watch(ctx, resource, client, events)
+		of := func(resource string) metadata.Getter {
+			return c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
+		}
+		for _, namespace := range c.Namespaces {
+			for _, resource := range NamespacedRightsResources {
+				go c.watch(ctx, resource, of(resource).Namespace(namespace), events)
 			}
-			for _, namespace := range c.Namespaces {
-				if !strings.HasPrefix(resource, "cluster") {
-					go c.watch(ctx, resource, client.Namespace(namespace), events)
-				}
+		}
+		if len(c.Namespaces) == 0 {
+			for _, resource := range RightsResources {
+				go c.watch(ctx, resource, of(resource), events)
 			}
 		}
 		go c.notify(ctx, events, changed)

@@ -34,7 +34,7 @@ func (e *Env) ApplyObject(object *unstructured.Unstructured) {
 	e.NoError(e.Cluster.Apply(e.T.Context(), e.Namespace, object))
 	if kind := object.GroupVersionKind(); v1alpha1.IsDefinition(kind.GroupKind()) {
 		namespace := ""
-		if kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+		if v1alpha1.IsNamespaced(kind.Group) {
 			namespace = cmp.Or(object.GetNamespace(), e.Namespace)
 		}
 		e.T.Cleanup(func() { e.Delete(v1alpha1.DefinitionResource(kind), namespace, object.GetName()) })

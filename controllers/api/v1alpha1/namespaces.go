@@ -1,20 +1,23 @@
 package v1alpha1
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // anyItem stands for the items of a list in a path.
 const anyItem = "*"
 
 // SetNamespaces returns a definition whose references are to objects of its own namespace: a definition with a namespace names none, as its
-// CustomResourceDefinition says. Any other definition is returned as it is. definition is not changed.
+// CustomResourceDefinition says. Any other definition is returned as it is. definition is not changed, and shares all but
+// its spec with the result.
 func SetNamespaces(definition *unstructured.Unstructured) *unstructured.Unstructured {
-	if definition.GroupVersionKind().Group != NamespacedGroupVersion.Group || definition.GetNamespace() == "" {
+	if !IsNamespaced(definition.GroupVersionKind().Group) || definition.GetNamespace() == "" {
 		return definition
 	}
 	definition = definition.DeepCopy()
@@ -22,13 +25,16 @@ func SetNamespaces(definition *unstructured.Unstructured) *unstructured.Unstruct
 	if spec == nil {
 		return definition
 	}
+	spec = runtime.DeepCopyJSON(spec)
 	if spec["serviceAccountRef"] == nil { // A CustomResourceDefinition has that as its default. Without one no account is the host's.
 		spec["serviceAccountRef"] = map[string]any{"name": DefaultServiceAccount}
 	}
 	for _, path := range namespacePaths {
 		setAt(spec, path, definition.GetNamespace())
 	}
-	return definition
+	fields := maps.Clone(definition.Object)
+	fields["spec"] = spec
+	return &unstructured.Unstructured{Object: fields}
 }
 
 // DefaultServiceAccount is the account of a definition with a namespace that names none, as it is that of Pods.

@@ -30,18 +30,33 @@ var NamespacedGroupVersion = schema.GroupVersion{Group: "libretto.dev", Version:
 // DefinitionKinds are the kinds of definition that each of the two groups has.
 var DefinitionKinds = []string{CompositeControllerKind, DecoratorControllerKind, MapControllerKind}
 
-// DefinitionGroups are the groups of definitions, without and with a namespace.
-var DefinitionGroups = []schema.GroupVersion{GroupVersion, NamespacedGroupVersion}
+// DefinitionTypes returns the kinds of definition, with those of definitions with a namespace last. For a host that hosts those of some
+// namespaces there are no others.
+func DefinitionTypes(namespaces ...string) (types []schema.GroupVersionKind) {
+	groups := []schema.GroupVersion{GroupVersion, NamespacedGroupVersion}
+	if len(namespaces) > 0 {
+		groups = groups[1:]
+	}
+	for _, group := range groups {
+		for _, kind := range DefinitionKinds {
+			types = append(types, group.WithKind(kind))
+		}
+	}
+	return types
+}
 
 // IsDefinition reports whether objects of a kind are definitions, in whatever version.
 func IsDefinition(kind schema.GroupKind) bool {
-	return slices.Contains(DefinitionKinds, kind.Kind) && (kind.Group == GroupName || kind.Group == NamespacedGroupVersion.Group)
+	return slices.Contains(DefinitionKinds, kind.Kind) && (kind.Group == GroupName || IsNamespaced(kind.Group))
 }
+
+// IsNamespaced reports whether a group is that of definitions with a namespace.
+func IsNamespaced(group string) bool { return group == NamespacedGroupVersion.Group }
 
 // DefinitionResource returns the resource of a kind of definition. The plurals of the two groups differ, so that kubectl confuses none.
 func DefinitionResource(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	plural := strings.ToLower(kind.Kind) + "s"
-	if kind.Group == NamespacedGroupVersion.Group {
+	if IsNamespaced(kind.Group) {
 		plural = "namespaced" + plural
 	}
 	return kind.GroupVersion().WithResource(plural)

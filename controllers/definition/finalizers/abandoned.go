@@ -28,8 +28,6 @@ type search struct {
 	find       func(apiVersion, resource string) (discovery.Resource, error)
 	finalizers parent.Finalizers
 	log        logr.Logger
-	// groups are those of the definitions that this host knows of.
-	groups []schema.GroupVersion
 	// defined are the finalizers of existing definitions.
 	defined map[string]bool
 	removed int
@@ -52,11 +50,9 @@ func searchable(resource schema.GroupVersionResource) bool {
 }
 
 // ReleaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none, and removes the
-// finalizers of definitions that are gone: in some namespaces, or everywhere if there are none. It begins once synced returns no error, and
+// finalizers of definitions that are gone: in the host's namespaces, or everywhere if it has none. It begins once synced returns no error, and
 // returns when all is done or ctx ends. It does nothing for a nil record.
-func (r *Record) ReleaseAbandoned(
-	ctx context.Context, synced func() error, served *discovery.Discovery, namespaces []string, env *parent.Environment,
-) {
+func (r *Record) ReleaseAbandoned(ctx context.Context, synced func() error, served *discovery.Discovery, env *parent.Environment) {
 	if r == nil {
 		return
 	}
@@ -67,14 +63,11 @@ func (r *Record) ReleaseAbandoned(
 		}
 	}
 	a := &search{
-		find: served.Find, log: env.Log.WithName("finalizers"), groups: v1alpha1.DefinitionGroups, defined: map[string]bool{},
+		find: served.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
 		finalizers: parent.Finalizers{
-			Client: env.Metadata, Parallel: env.Writes, Namespaces: namespaces,
+			Client: env.Metadata, Parallel: env.Writes, Namespaces: r.namespaces,
 			Pause: func(ctx context.Context) error { return pause(ctx, pageInterval) },
 		},
-	}
-	if len(namespaces) > 0 {
-		a.groups = []schema.GroupVersion{v1alpha1.NamespacedGroupVersion}
 	}
 	left, err := served.Patchable()
 	if err != nil {
@@ -158,18 +151,20 @@ func (a *search) searchOne(ctx context.Context, resource schema.GroupVersionReso
 // isOwn reports whether a finalizer is of a definition that this host would know of.
 func (a *search) isOwn(kind, finalizer string) bool {
 	return slices.ContainsFunc(a.finalizers.InNamespaces(), func(namespace string) bool {
-		return namespace == "" || strings.HasPrefix(finalizer, v1alpha1.FinalizerOf(kind, namespace+"_"))
+		return namespace == "" || strings.HasPrefix(finalizer, v1alpha1.FinalizerOf(kind, v1alpha1.UniqueName(&metav1.ObjectMeta{Namespace: namespace})))
 	})
 }
 
 // listDefinitions lists the definitions of the kinds of finalizers. It returns an error if a
 // kind is not served.
 func (a *search) listDefinitions(ctx context.Context, finalizers map[string]string) error {
-	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
-		for _, group := range a.groups {
-			if err := a.listKind(ctx, group.WithKind(kind)); err != nil {
-				return fmt.Errorf("finding a %s of %s: %w", kind, group.Group, err)
-			}
+	kinds := slices.Collect(maps.Values(finalizers))
+	for _, kind := range v1alpha1.DefinitionTypes(a.finalizers.Namespaces...) {
+		if !slices.Contains(kinds, kind.Kind) {
+			continue
+		}
+		if err := a.listKind(ctx, kind); err != nil {
+			return fmt.Errorf("finding a %s of %s: %w", kind.Kind, kind.Group, err)
 		}
 	}
 	return nil
@@ -179,7 +174,7 @@ func (a *search) listDefinitions(ctx context.Context, finalizers map[string]stri
 func (a *search) listKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	resource := v1alpha1.DefinitionResource(kind)
 	_, err := a.find(resource.GroupVersion().String(), resource.Resource)
-	if missing := (*discovery.NotFoundError)(nil); errors.As(err, &missing) && kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+	if missing := (*discovery.NotFoundError)(nil); errors.As(err, &missing) && v1alpha1.IsNamespaced(kind.Group) {
 		return nil
 	} else if err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestAbandonedFinalizers(t *testing.T) {
 				"things": slices.Clone(all), "compositecontrollers": {named("here")}, "decoratorcontrollers": {named(strings.Repeat("long", 20))},
 			}}
 			a := &search{
-				log: logr.Discard(), groups: v1alpha1.DefinitionGroups, defined: map[string]bool{},
+				log: logr.Discard(), defined: map[string]bool{},
 				finalizers: parent.Finalizers{Client: o, Pause: func(context.Context) error { return nil }},
 				find: func(apiVersion, resource string) (discovery.Resource, error) {
 					if resource == tc.unserved {

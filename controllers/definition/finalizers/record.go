@@ -28,7 +28,9 @@ import (
 type Record struct {
 	client          dynamic.ResourceInterface
 	namespace, name string
-	clock           clock.PassiveClock
+	// namespaces are those that the host looks at, or none for all.
+	namespaces []string
+	clock      clock.PassiveClock
 
 	mu sync.Mutex
 	// isRead is set once object is what is stored, or nil if there is none.
@@ -61,7 +63,8 @@ func NewRecord(
 		name += fmt.Sprintf("-%08x", hash.Sum32())
 	}
 	return &Record{
-		client: client.Resource(configMaps).Namespace(namespace), namespace: namespace, name: name, clock: clock, added: sets.New[string](),
+		client: client.Resource(configMaps).Namespace(namespace), namespace: namespace, name: name, namespaces: namespaces, clock: clock,
+		added: sets.New[string](),
 	}
 }
 

@@ -5,23 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/runtime/controller"
 )
-
-// KeyOf returns the key of a definition.
-func KeyOf(object *unstructured.Unstructured) controller.Key {
-	return controller.Key{Kind: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
-}
 
 // checkNamespace returns an error if a plan of a definition with a namespace uses what is outside of it, which its
 // CustomResourceDefinition can't see.
 func (p *Plan) checkNamespace() error {
-	isNamespaced := p.Key().Kind.Group == v1alpha1.NamespacedGroupVersion.Group
+	isNamespaced := v1alpha1.IsNamespaced(p.Key().Kind.Group)
 	if !isNamespaced && p.Namespace == "" {
 		return nil
 	}
@@ -42,20 +34,10 @@ func (p *Plan) checkNamespace() error {
 			return fmt.Errorf("spec.scriptSources[%d].directory: is not for a definition with a namespace: use configMap", i)
 		}
 	}
-	rules := map[string]bool{}
-	for _, rule := range p.Config.Parents {
-		rules[rule.GroupResource().String()] = rule.Namespaced
-	}
-	for _, rule := range p.Config.Children {
-		rules[rule.GroupResource().String()] = rule.Namespaced
-	}
-	for _, rule := range p.Config.Inputs {
-		rules[rule.GroupResource().String()] = rule.Namespaced
-	}
-	for _, name := range variant.SortedKeys(rules) {
-		if !rules[name] {
+	for _, resource := range p.Resources() {
+		if !resource.Namespaced {
 			return fmt.Errorf("%s are in no namespace, and a definition with a namespace has only what is in its own: "+
-				"let an administrator write a definition of the group %s", name, v1alpha1.GroupName)
+				"let an administrator write a definition of the group %s", resource.GroupResource(), v1alpha1.GroupName)
 		}
 	}
 	return nil

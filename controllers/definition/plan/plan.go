@@ -162,7 +162,7 @@ func accountOf(settings v1alpha1.DefinitionSettings) identity.Account {
 func (p *Plan) Spec() map[string]any { return jsonvalue.ObjectIn(p.object.Object, "spec") }
 
 // Key returns the key of the definition.
-func (p *Plan) Key() controller.Key { return KeyOf(p.object) }
+func (p *Plan) Key() controller.Key { return apply.KeyOf(p.object) }
 
 // hookNamed returns the hook of a name, or nil.
 func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hook {

@@ -32,12 +32,12 @@ type Host struct {
 func OfHost(host Host) []Need {
 	c := &collector{host: host.Namespace}
 	if len(host.Namespaces) == 0 {
-		c.definitions("", v1alpha1.DefinitionGroups...)
+		c.definitions("", v1alpha1.DefinitionTypes())
 		crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 		c.add(Required, Fixed, access.Right{GroupResource: crds}, false, access.ReadVerbs...)
 	}
 	for _, namespace := range host.Namespaces {
-		c.definitions(namespace, v1alpha1.NamespacedGroupVersion)
+		c.definitions(namespace, v1alpha1.DefinitionTypes(namespace))
 	}
 	c.fixed("coordination.k8s.io", "leases", "", host.Namespace, "", "get", "create", "update")
 	c.fixed("", "configmaps", "", host.Namespace, "", "get", "create", "update") // The record of finalizers.
@@ -45,16 +45,13 @@ func OfHost(host Host) []Need {
 	return c.sorted()
 }
 
-// definitions adds what is needed of definitions of groups in a namespace, which is empty for all, and for events about them.
-func (c *collector) definitions(namespace string, groups ...schema.GroupVersion) {
-	for _, group := range groups {
-		for _, kind := range v1alpha1.DefinitionKinds {
-			resource := v1alpha1.DefinitionResource(group.WithKind(kind)).GroupResource()
-			right := access.Right{GroupResource: resource, Namespace: namespace}
-			c.add(Required, Fixed, right, namespace != "", access.ReadVerbs...)
-			right.Subresource = "status"
-			c.add(Required, Fixed, right, namespace != "", "update", "patch")
-		}
+// definitions adds what is needed of definitions of some kinds in a namespace, which is empty for all, and for events about them.
+func (c *collector) definitions(namespace string, types []schema.GroupVersionKind) {
+	for _, kind := range types {
+		right := access.Right{GroupResource: v1alpha1.DefinitionResource(kind).GroupResource(), Namespace: namespace}
+		c.add(Required, Fixed, right, namespace != "", access.ReadVerbs...)
+		right.Subresource = "status"
+		c.add(Required, Fixed, right, namespace != "", "update", "patch")
 	}
 	events := access.Right{GroupResource: schema.GroupResource{Resource: "events"}, Namespace: namespace}
 	c.add(Required, Fixed, events, true, "create", "patch")
@@ -123,7 +120,7 @@ func (c *collector) impersonation(account identity.Account, needs []Need) {
 // tokens adds what a host with Roles alone needs to make requests as an account. It takes no Role to ask what that may do, as the account.
 func (c *collector) tokens(account identity.Account) {
 	c.fixed("", "serviceaccounts", "token", account.Namespace, account.Name, "create")
-	for _, plural := range []string{"roles", "rolebindings"} {
+	for _, plural := range access.NamespacedRightsResources {
 		c.fixed(rbacv1.GroupName, plural, "", account.Namespace, "", access.ReadVerbs...)
 	}
 }

@@ -24,27 +24,25 @@ import (
 func definitions(kind apischema.GroupVersionKind) discovery.Resource {
 	return discovery.Resource{
 		GroupVersionResource: v1alpha1.DefinitionResource(kind), Kind: kind, HasStatus: true, Custom: true,
-		Namespaced: kind.Group == v1alpha1.NamespacedGroupVersion.Group,
+		Namespaced: v1alpha1.IsNamespaced(kind.Group),
 	}
 }
 
 // Definitions returns all definitions of the cluster.
 func (r *Reader) Definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, group := range v1alpha1.DefinitionGroups {
-		for _, kind := range v1alpha1.DefinitionKinds {
-			of := listing{resource: definitions(group.WithKind(kind)), isOptional: group == v1alpha1.NamespacedGroupVersion}
-			err := r.list(ctx, of, func(o *unstructured.Unstructured) bool {
-				all = append(all, v1alpha1.SetNamespaces(o))
-				return true
-			})
-			if missing := (*ForbiddenError)(nil); of.isOptional && errors.As(err, &missing) {
-				r.Warn("it is not known whether definitions with a namespace have to do with it: " + err.Error())
-				break // The other kinds are of the same group.
-			}
-			if err != nil {
-				return nil, err
-			}
+	for _, kind := range v1alpha1.DefinitionTypes() {
+		of := listing{resource: definitions(kind), isOptional: v1alpha1.IsNamespaced(kind.Group)}
+		err := r.list(ctx, of, func(o *unstructured.Unstructured) bool {
+			all = append(all, v1alpha1.SetNamespaces(o))
+			return true
+		})
+		if missing := (*ForbiddenError)(nil); of.isOptional && errors.As(err, &missing) {
+			r.Warn("it is not known whether definitions with a namespace have to do with it: " + err.Error())
+			break // The other kinds are of the same group, which is the last.
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

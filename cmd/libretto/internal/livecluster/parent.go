@@ -10,6 +10,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -30,7 +31,7 @@ type Found struct {
 }
 
 // Name returns the definition's kind and name.
-func (f Found) Name() string { return plan.KeyOf(f.Definition).String() }
+func (f Found) Name() string { return apply.KeyOf(f.Definition).String() }
 
 // ForParent returns the definitions of the cluster that look after a parent, as they are. The set must be empty: what it takes to run them
 // is added.

@@ -64,7 +64,7 @@ type Subject struct {
 }
 
 // Name returns the definition's kind and name.
-func (s *Subject) Name() string { return plan.KeyOf(s.Definition).String() }
+func (s *Subject) Name() string { return apply.KeyOf(s.Definition).String() }
 
 // Sources returns the ConfigMaps that the scripts are from.
 func (s *Subject) Sources() []*unstructured.Unstructured {

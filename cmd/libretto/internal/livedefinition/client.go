@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -57,7 +58,7 @@ type Definition struct {
 }
 
 // String returns the kind and the name, for messages.
-func (d *Definition) String() string { return plan.KeyOf(d.Object).String() }
+func (d *Definition) String() string { return apply.KeyOf(d.Object).String() }
 
 // Argument returns the definition as an argument of commands, with the flag for its namespace if it has one.
 func (d *Definition) Argument() string {
@@ -126,16 +127,6 @@ var shortNames = map[string][]string{
 	v1alpha1.MapControllerKind:       {"mc", "mctl"},
 }
 
-// kinds returns the kinds of definition, with those that have a namespace last.
-func kinds() (all []schema.GroupVersionKind) {
-	for _, group := range v1alpha1.DefinitionGroups {
-		for _, kind := range v1alpha1.DefinitionKinds {
-			all = append(all, group.WithKind(kind))
-		}
-	}
-	return all
-}
-
 // in returns the endpoint of a kind of definition.
 func (c *Client) in(kind schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
 	return c.Dynamic.Resource(v1alpha1.DefinitionResource(kind)).Namespace(namespace)
@@ -143,7 +134,7 @@ func (c *Client) in(kind schema.GroupVersionKind, namespace string) dynamic.Reso
 
 // namespaceOf returns the namespace in which definitions of a kind are looked for, or empty for those without one.
 func (c *Client) namespaceOf(kind schema.GroupVersionKind) string {
-	if kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+	if v1alpha1.IsNamespaced(kind.Group) {
 		return c.Namespace
 	}
 	return ""
@@ -152,7 +143,7 @@ func (c *Client) namespaceOf(kind schema.GroupVersionKind) string {
 // kindOf returns the kind that a name of a kind, a resource or a short name means. It reports whether there is one.
 func kindOf(name string) (schema.GroupVersionKind, bool) {
 	name, group, hasGroup := strings.Cut(strings.ToLower(name), ".")
-	for _, kind := range kinds() {
+	for _, kind := range v1alpha1.DefinitionTypes() {
 		if (!hasGroup || group == kind.Group) && slices.Contains(namesOf(kind), name) {
 			return kind, true
 		}
@@ -165,7 +156,7 @@ func namesOf(kind schema.GroupVersionKind) []string {
 	plural := v1alpha1.DefinitionResource(kind).Resource
 	names := []string{plural, strings.TrimSuffix(plural, "s")}
 	for _, short := range shortNames[kind.Kind] {
-		if kind.Group == v1alpha1.NamespacedGroupVersion.Group {
+		if v1alpha1.IsNamespaced(kind.Group) {
 			short = "n" + short
 		}
 		names = append(names, short)
@@ -198,7 +189,7 @@ func (c *Client) findByName(ctx context.Context, name string) (*Definition, erro
 	}
 	var found []*Definition
 	var forbidden []error
-	for _, kind := range kinds() {
+	for _, kind := range v1alpha1.DefinitionTypes() {
 		d, err := c.get(ctx, kind, c.namespaceOf(kind), name)
 		var missing *livecluster.ForbiddenError
 		switch {
@@ -243,7 +234,7 @@ func (c *Client) get(ctx context.Context, kind schema.GroupVersionKind, namespac
 // Names returns all definitions as arguments of commands, for completion: those of kinds that can be listed.
 func (c *Client) Names(ctx context.Context) []string {
 	var all []string
-	for _, kind := range kinds() {
+	for _, kind := range v1alpha1.DefinitionTypes() {
 		list, err := c.in(kind, c.namespaceOf(kind)).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			continue

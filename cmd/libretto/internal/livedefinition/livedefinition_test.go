@@ -58,7 +58,7 @@ func definitionWith(t *testing.T, fields string) *Definition {
 func clientOf(t *testing.T, objects ...*unstructured.Unstructured) (*Client, *fake.FakeDynamicClient, *[]string) {
 	t.Helper()
 	scheme, lists := runtime.NewScheme(), map[schema.GroupVersionResource]string{}
-	for _, kind := range kinds() {
+	for _, kind := range v1alpha1.DefinitionTypes() {
 		lists[v1alpha1.DefinitionResource(kind)] = kind.Kind + "List"
 	}
 	var all []runtime.Object

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -104,7 +104,7 @@ func (o Output) Report(renderings []*Rendering) error {
 	for _, r := range renderings {
 		name := r.Name()
 		if several {
-			name += " of " + plan.KeyOf(r.Definition).String()
+			name += " of " + apply.KeyOf(r.Definition).String()
 		}
 		fmt.Fprintf(w, "%s:\n", name)
 		for i, step := range r.Steps {

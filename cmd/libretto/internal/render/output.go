@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/merge"
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines/webhook"
@@ -177,7 +177,7 @@ func (o Output) JSON(renderings []*Rendering) error {
 
 func (o Output) document(r *Rendering) renderingDocument {
 	d := renderingDocument{
-		Definition: plan.KeyOf(r.Definition).String(), Parent: r.Name(), Error: text(r.Err()),
+		Definition: apply.KeyOf(r.Definition).String(), Parent: r.Name(), Error: text(r.Err()),
 		Steps: []stepDocument{}, Children: []map[string]any{},
 	}
 	d.Status = o.status(r)

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
@@ -128,7 +128,7 @@ func (r *Rendering) isOneOfSeveral() bool {
 func (f TestFile) testCase(r *Rendering, several bool) map[string]any {
 	name := f.short(r.Object)
 	if f.Several {
-		name += " of " + plan.KeyOf(r.Definition).String()
+		name += " of " + apply.KeyOf(r.Definition).String()
 	}
 	c := map[string]any{"name": name + " settles"}
 	if err := r.Err(); err != nil {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
-	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
@@ -149,7 +149,7 @@ func (o *rollbackOptions) report(
 	if config.Set, err = manifest.Load(ctx, manifest.Options{}); err != nil {
 		return r, verdict, err
 	}
-	subject, err := config.Pinned(ctx, plan.KeyOf(d.Object), id)
+	subject, err := config.Pinned(ctx, apply.KeyOf(d.Object), id)
 	if err != nil {
 		return r, verdict, err
 	}
