@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -48,19 +49,13 @@ func TestNamespaced(t *testing.T) {
 		"OtherGroup":  {apiVersion: "metacontroller.k8s.io/v1alpha1", spec: `parentResource: {apiVersion: v1, resource: things}`, want: "metadata.namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			or := func(given, otherwise string) string {
-				if given == "" {
-					return otherwise
-				}
-				return given
-			}
 			object, script := &unstructured.Unstructured{}, "{script: {path: a}}"
 			if c.hook != "" {
 				script = "{webhook: " + c.hook + "}"
 			}
-			hooks := "hooks: {sync: " + script + ", map: {script: {path: a}}}, scriptSources: [" + or(c.source, "{configMap: {name: a, namespace: other}}") + "]"
-			text := "{apiVersion: " + or(c.apiVersion, "libretto.dev/v1alpha1") + ", kind: " + or(c.kind, "CompositeController") +
-				", metadata: " + or(c.metadata, "{name: web, namespace: shop}") + ", spec: {" + hooks + ", " + c.spec + "}}"
+			hooks := "hooks: {sync: " + script + ", map: {script: {path: a}}}, scriptSources: [" + cmp.Or(c.source, "{configMap: {name: a, namespace: other}}") + "]"
+			text := "{apiVersion: " + cmp.Or(c.apiVersion, "libretto.dev/v1alpha1") + ", kind: " + cmp.Or(c.kind, "CompositeController") +
+				", metadata: " + cmp.Or(c.metadata, "{name: web, namespace: shop}") + ", spec: {" + hooks + ", " + c.spec + "}}"
 			if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 				t.Fatal(err)
 			}

@@ -131,7 +131,8 @@ func TestAttacks(t *testing.T) {
 	victim.ApplyThing("kept", "set: composite", "text: "+canary)
 	victim.Apply("{apiVersion: metacontroller.k8s.io/v1alpha1, kind: ControllerRevision, metadata: {name: kept}, parentPatch: {spec: {text: " + canary + "}}}")
 	e.Start("--kubeconfig", host.Kubeconfig())
-	before, mark := contentsOf(t, victim), e.Mark()
+	attacked := []schema.GroupVersionResource{env.ConfigMaps, env.Secrets, victim.Things(), env.Revisions, env.ScriptRevisions, env.Events}
+	before, mark := contentsOf(victim, attacked...), e.Mark()
 
 	written := "{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: secrets}, " +
 		"{apiVersion: rbac.authorization.k8s.io/v1, resource: clusterrolebindings}"
@@ -203,7 +204,7 @@ func TestAttacks(t *testing.T) {
 		return nil
 	})
 	release(t, e)
-	if after := contentsOf(t, victim); !maps.Equal(before, after) {
+	if after := contentsOf(victim, attacked...); !maps.Equal(before, after) {
 		t.Errorf("the victim's objects were %v, and are %v", before, after)
 	}
 	checkRequests(t, e.Requests(mark), account, victim.Namespace)
@@ -250,11 +251,10 @@ func release(t *testing.T, e *env.Env) {
 	})
 }
 
-// contentsOf returns the version of each object in a namespace that an attack is on.
-func contentsOf(t *testing.T, e *env.Env) map[string]string {
-	t.Helper()
+// contentsOf returns the version of each object of some resources in a namespace that an attack is on.
+func contentsOf(e *env.Env, resources ...schema.GroupVersionResource) map[string]string {
 	found := map[string]string{}
-	for _, resource := range []schema.GroupVersionResource{env.ConfigMaps, env.Secrets, e.Things(), env.Revisions, env.ScriptRevisions, env.Events} {
+	for _, resource := range resources {
 		for name, object := range e.List(resource, "") {
 			found[resource.Resource+"/"+name] = string(object.GetUID()) + " " + object.GetResourceVersion()
 		}

@@ -60,7 +60,7 @@ func TestTenants(t *testing.T) {
 			r.Start("--kubeconfig", host.Kubeconfig(), "--namespace", r.Namespace, "--script-preview=false") // That would hold the attacks.
 			hasPage := func(want string) env.Check { return env.HasField(want, "data", "page") }
 			team.WaitFor(env.ConfigMaps, "front-page", hasPage("<h1>front</h1>"))
-			before := contentsOfVictim(victim)
+			before := contentsOf(victim, env.ConfigMaps, env.Secrets)
 
 			for refused, child := range map[string]string{
 				`metadata.namespace: is "` + victim.Namespace: `{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "new", namespace: "` + victim.Namespace + `"}}`,
@@ -72,7 +72,7 @@ func TestTenants(t *testing.T) {
 			if c.definition != "" {
 				attackByDefinitions(team, as, victim.Namespace)
 			}
-			if after := contentsOfVictim(victim); !maps.Equal(before, after) {
+			if after := contentsOf(victim, env.ConfigMaps, env.Secrets); !maps.Equal(before, after) {
 				t.Errorf("the victim's objects were %v, and are %v", before, after)
 			}
 			for name, object := range team.List(env.ConfigMaps, "") {
@@ -141,16 +141,4 @@ spec:
 			return nil
 		})
 	}
-}
-
-// contentsOfVictim returns the versions of the objects of a namespace.
-func contentsOfVictim(victim *env.Env) map[string]string {
-	all := map[string]string{}
-	for name, object := range victim.List(env.ConfigMaps, "") {
-		all["configmap "+name] = object.GetResourceVersion()
-	}
-	for name, object := range victim.List(env.Secrets, "") {
-		all["secret "+name] = object.GetResourceVersion()
-	}
-	return all
 }
