@@ -95,7 +95,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 		config.ResumedAt = r.config.Environment.Clock.Now()
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
-	env := r.config.Environment.In(p.Namespace)
+	env := r.config.Environment.In(p.Namespace, config.Account)
 	env.Log = verbosity.Raised(env.Log, &s.level)
 	boundEvents(&env, " ("+config.Definition+")", config.Account) // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)

@@ -38,5 +38,5 @@ func (r *Reconciler) release(ctx context.Context, s *runtimeState) error {
 			config.Parents = append(config.Parents, variant.ParentRule{Resource: resource})
 		}
 	}
-	return parent.Release(ctx, config, r.config.Environment.In(s.object.GetNamespace()))
+	return parent.Release(ctx, config, r.config.Environment.In(s.object.GetNamespace(), config.Account))
 }

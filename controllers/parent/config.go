@@ -124,10 +124,11 @@ type Environment struct {
 	StatusDelay time.Duration
 }
 
-// In returns the environment of a definition with a namespace, which has nothing of others, or env itself if namespace is empty.
-func (e Environment) In(namespace string) Environment {
+// In returns the environment of a definition with a namespace and an account, which has nothing of others, or env itself if namespace is
+// empty.
+func (e Environment) In(namespace string, account identity.Account) Environment {
 	if namespace != "" {
-		e.Namespace, e.Pool = namespace, e.Pool.In(namespace)
+		e.Namespace, e.Pool = namespace, e.Pool.In(namespace).ReadSecretsAs(account)
 	}
 	return e
 }

@@ -153,7 +153,7 @@ func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []
 	for _, rule := range rules {
 		namespace, is := rule.Namespace()
 		if is {
-			if err := p.env.Access.MayRead(ctx, rule.Resource().GroupVersionResource, namespace); err != nil {
+			if err := p.env.Access.MayRead(ctx, rule.Resource().GroupVersionResource, namespace, rule.Names()...); err != nil {
 				return err
 			}
 			continue

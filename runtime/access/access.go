@@ -77,12 +77,30 @@ func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionRe
 	return err
 }
 
-// MayRead returns nil if the account of the context may list and watch a resource in a namespace. Otherwise it returns what is missing
-// as the API server's error Forbidden, or why that is unknown.
-func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string) error {
+// MayRead returns nil if the account of the context may list and watch a resource in a namespace, or, if names are given, each object of these
+// names: RBAC has rules with resourceNames. Otherwise it returns what is missing as the API server's error Forbidden, or why that is unknown.
+func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string, names ...string) error {
+	err := r.mayRead(ctx, Right{GroupResource: resource.GroupResource(), Namespace: namespace})
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	for i, name := range names {
+		named := r.mayRead(ctx, Right{GroupResource: resource.GroupResource(), Namespace: namespace, Name: name})
+		if named != nil && i == 0 {
+			return err // There is no such rule, as it seems.
+		}
+		if err = named; err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// mayRead is MayRead for the objects of a right.
+func (r *Reviewer) mayRead(ctx context.Context, of Right) error {
 	account, _ := identity.AccountOf(ctx)
-	for _, verb := range ReadVerbs {
-		asked := question{account, Right{Verb: verb, GroupResource: resource.GroupResource(), Namespace: namespace}}
+	for _, of.Verb = range ReadVerbs {
+		asked := question{account, of}
 		allowed, err := r.reviewAnywhere(ctx, asked)
 		if err != nil {
 			return err

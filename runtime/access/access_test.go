@@ -106,6 +106,36 @@ func TestMayRead(t *testing.T) {
 	}
 }
 
+// TestMayReadByName has an account that may read objects of some names read these, and no others.
+func TestMayReadByName(t *testing.T) {
+	api := fake.NewClientset()
+	granted, failure := map[string]bool{"list pods one": true, "watch pods one": true, "list pods two": true, "get pods three": true}, error(nil)
+	api.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		of := review.Spec.ResourceAttributes
+		review.Status.Allowed = granted[of.Verb+" "+of.Resource+" "+of.Name]
+		return true, review, failure
+	})
+	r := NewReviewer(api.AuthorizationV1().SelfSubjectAccessReviews(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	for _, c := range []struct {
+		names []string
+		err   string
+	}{
+		{nil, "may not list pods in the namespace a"},
+		{[]string{"one"}, ""},
+		{[]string{"one", "two"}, "may not watch pods two in the namespace a"},
+		{[]string{"three"}, "may not list pods in the namespace a"},
+	} {
+		err := r.MayRead(t.Context(), pods, "a", c.names...)
+		if (c.err == "") != (err == nil) || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%v: error %v, want %q", c.names, err, c.err)
+		}
+	}
+	if failure = errBroken; !isBroken(r.MayRead(t.Context(), pods, "b", "one")) {
+		t.Error("what can't be asked is allowed")
+	}
+}
+
 // TestMissing asks for what is not known yet, and for all of it again when rights have changed.
 func TestMissing(t *testing.T) {
 	api, clock := fake.NewClientset(), clocktesting.NewFakePassiveClock(time.Unix(0, 0))

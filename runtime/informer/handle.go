@@ -73,8 +73,12 @@ func (h *Handle) Err() error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the host needs a rule: {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}", err, h.scope.Group,
-		h.scope.Resource)
+	reader := "the host"
+	if !h.scope.account.IsHost() {
+		reader = h.scope.account.String()
+	}
+	return fmt.Errorf("%s needs a rule {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}: %w", reader, h.scope.Group,
+		h.scope.Resource, err)
 }
 
 // HasSynced reports whether the initial list is in the cache.

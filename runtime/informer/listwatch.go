@@ -58,7 +58,7 @@ func (l *listWatch) informer() cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformerWithOptions(
 		&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch},
 		&unstructured.Unstructured{},
-		cache.SharedIndexInformerOptions{Indexers: indexers(), ObjectDescription: l.scope.String()},
+		cache.SharedIndexInformerOptions{Indexers: indexers(), ObjectDescription: l.scope.GroupVersionResource.String()},
 	)
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
@@ -28,12 +30,15 @@ type Pool struct {
 	*informers
 	// namespace is that of all objects, or empty for those of all namespaces.
 	namespace string
+	// secretReader is the account that reads Secrets.
+	secretReader identity.Account
 }
 
-// scope is what an informer watches: a resource in a namespace, which is empty for all.
+// scope is what an informer watches: a resource in a namespace, which is empty for all, as an account.
 type scope struct {
 	schema.GroupVersionResource
 	namespace string
+	account   identity.Account
 }
 
 // informers are those of a Pool, and of what In returns.
@@ -101,7 +106,8 @@ func (s *sharedInformer) known(namespace, name string) map[string]any {
 	return object(obj).Object
 }
 
-// NewRESTPool returns a Pool that reads an API server, with a client of RESTClientFor. Its informers stop with ctx.
+// NewRESTPool returns a Pool that reads an API server, with a client of RESTClientFor, as the account of the context of each request. Its
+// informers stop with ctx.
 // Cached objects share their equal parts.
 func NewRESTPool(ctx context.Context, client rest.Interface, log logr.Logger) *Pool {
 	p := newPool(ctx, log)
@@ -132,14 +138,32 @@ func newPool(ctx context.Context, log logr.Logger) *Pool {
 
 // In returns a Pool of which all caches have the objects of one namespace, so that the host needs no right to read others. It shares its
 // informers with all that are for the same namespace. No cluster-scoped resource can be opened in it.
-func (p *Pool) In(namespace string) *Pool { return &Pool{p.informers, namespace} }
+func (p *Pool) In(namespace string) *Pool { return &Pool{p.informers, namespace, p.secretReader} }
 
-// String returns the resource, and the namespace if it is of one.
-func (s scope) String() string {
-	if s.namespace == "" {
-		return s.GroupVersionResource.String()
+// ReadSecretsAs returns a Pool of which the caches of Secrets are read as an account, so that the host needs no right to.
+func (p *Pool) ReadSecretsAs(account identity.Account) *Pool {
+	return &Pool{p.informers, p.namespace, account}
+}
+
+// scopeOf returns what the informer of a resource watches.
+func (p *Pool) scopeOf(resource schema.GroupVersionResource) scope {
+	of := scope{GroupVersionResource: resource, namespace: p.namespace}
+	if resource.GroupResource() == corev1.Resource("secrets") {
+		of.account = p.secretReader
 	}
-	return s.GroupVersionResource.String() + " in namespace " + s.namespace
+	return of
+}
+
+// String returns the resource, and the namespace and the account if it is of one.
+func (s scope) String() string {
+	text := s.GroupVersionResource.String()
+	if s.namespace != "" {
+		text += " in namespace " + s.namespace
+	}
+	if !s.account.IsHost() {
+		text += " as " + s.account.String()
+	}
+	return text
 }
 
 // KeepFields makes the caches keep those entries of managedFields that were applied by manager, or by a
@@ -151,7 +175,7 @@ func (p *Pool) KeepFields(manager string) { p.manager = manager }
 func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := scope{resource, p.namespace}
+	of := p.scopeOf(resource)
 	s := p.shared[of]
 	if s == nil {
 		s = p.start(of)
@@ -167,7 +191,7 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 func (p *Pool) Share(resource schema.GroupVersionResource) *Handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := scope{resource, p.namespace}
+	of := p.scopeOf(resource)
 	s := p.shared[of]
 	if s == nil || !s.informer.HasSynced() {
 		return nil
@@ -185,7 +209,7 @@ func (p *Pool) Len() int {
 }
 
 func (p *Pool) start(of scope) *sharedInformer {
-	ctx, cancel := context.WithCancel(p.ctx)
+	ctx, cancel := context.WithCancel(identity.WithAccount(p.ctx, of.account))
 	s := &sharedInformer{cancel: cancel, done: make(chan struct{}), handles: map[*Handle]bool{}}
 	s.informer = p.newInformer(s, of)
 	// Both fail only for an informer that is running.

@@ -34,7 +34,7 @@ func (h *handler) handle(e Event) {
 func (p *Pool) Handled(resource schema.GroupVersionResource, version int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.shared[scope{resource, p.namespace}]
+	s := p.shared[p.scopeOf(resource)]
 	if s == nil {
 		return true
 	}

@@ -1,16 +1,25 @@
 package informer
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // TestHandled checks that a change counts as handled only after every event handler has returned.
@@ -82,6 +91,51 @@ func TestIn(t *testing.T) {
 	}
 	if pool.Len() != 0 {
 		t.Errorf("%d informers are left", pool.Len())
+	}
+}
+
+// TestReadSecretsAs has one cache of Secrets for each account that reads them, whose requests are the account's, and one for all of the rest.
+func TestReadSecretsAs(t *testing.T) {
+	secrets, configMaps := corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithResource("configmaps")
+	a, b := identity.Account{Namespace: "shop", Name: "a"}, identity.Account{Namespace: "shop", Name: "b"}
+	readers := make(chan string, 100)
+	pool := newPool(t.Context(), logr.Discard())
+	pool.newInformer = func(_ *sharedInformer, of scope) cache.SharedIndexInformer {
+		refuse := func(ctx context.Context) error {
+			account, _ := identity.AccountOf(ctx)
+			readers <- of.Resource + " by " + account.String()
+			return apierrors.NewForbidden(of.GroupResource(), "", errors.New("no"))
+		}
+		return cache.NewSharedIndexInformerWithOptions(&cache.ListWatch{
+			ListWithContextFunc:  func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) { return nil, refuse(ctx) },
+			WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) { return nil, refuse(ctx) },
+		}, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{Indexers: indexers()})
+	}
+	shop := pool.In("shop")
+	var handles []*Handle
+	for _, pool := range []*Pool{shop, shop.ReadSecretsAs(a), shop.ReadSecretsAs(a), shop.ReadSecretsAs(b)} {
+		handles = append(handles, pool.Open(secrets), pool.Open(configMaps))
+	}
+	if pool.Len() != 4 {
+		t.Errorf("%d informers, want 4", pool.Len())
+	}
+	read := map[string]bool{}
+	for len(read) < 4 {
+		read[<-readers] = true
+	}
+	for _, want := range []string{"secrets by the host's account", "configmaps by the host's account", "secrets by ServiceAccount shop/a", "secrets by ServiceAccount shop/b"} {
+		if !read[want] {
+			t.Errorf("read were %v, want %s", read, want)
+		}
+	}
+	await(t, func() bool { return handles[0].Err() != nil && handles[2].Err() != nil })
+	for i, want := range map[int]string{0: "the host needs a rule", 2: "ServiceAccount shop/a needs a rule {apiGroups: [\"\"], resources: [secrets]"} {
+		if err := handles[i].Err(); !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q, want %q", err, want)
+		}
+	}
+	for _, handle := range handles {
+		handle.Close()
 	}
 }
 

@@ -88,10 +88,21 @@ func (u *User) Bind(namespace, clusterRole string) {
 // by commas.
 func (u *User) Grant(namespace, group, resources string, verbs ...string) {
 	u.e.T.Helper()
+	u.grant(namespace, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: strings.Split(resources, ","), Verbs: verbs})
+}
+
+// GrantNamed is Grant for the objects of one name.
+func (u *User) GrantNamed(namespace, group, resource, name string, verbs ...string) {
+	u.e.T.Helper()
+	u.grant(namespace, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: verbs})
+}
+
+func (u *User) grant(namespace string, rule rbacv1.PolicyRule) {
+	u.e.T.Helper()
 	roles := u.e.typed().RbacV1().ClusterRoles()
 	role, err := roles.Create(u.e.T.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: u.e.Namespace + "-" + u.subject.Name + "-"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: strings.Split(resources, ","), Verbs: verbs}},
+		Rules:      []rbacv1.PolicyRule{rule},
 	}, metav1.CreateOptions{})
 	u.e.NoError(err)
 	u.e.T.Cleanup(func() { u.e.cleanup(roles.Delete, role.Name) })

@@ -3,6 +3,7 @@ package rights
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -85,7 +86,8 @@ var archived = schema.GroupResource{Group: "apps", Resource: "controllerrevision
 func (c *collector) caches(d Definition) {
 	for _, need := range d.Needs {
 		isArchive := need.GroupResource == archived && need.Place == Fixed
-		if right := need.Right; slices.Contains(access.ReadVerbs, right.Verb) && right.Name == "" && !isArchive {
+		byAccount := need.GroupResource == corev1.Resource("secrets") && d.Plan.Namespace != ""
+		if right := need.Right; slices.Contains(access.ReadVerbs, right.Verb) && right.Name == "" && !isArchive && !byAccount {
 			right.Namespace = d.Plan.Namespace
 			c.add(Required, Fixed, right, right.Namespace != "", right.Verb)
 		}

@@ -33,6 +33,9 @@ func (r *Rule) Resource() discovery.Resource { return r.resource }
 // Namespace returns where the objects are, or "" for everywhere. ok is false if a selector of namespaces says that.
 func (r *Rule) Namespace() (namespace string, ok bool) { return r.namespace, r.namespaces == nil }
 
+// Names returns the names of the objects, sorted, or none if they are selected by labels.
+func (r *Rule) Names() []string { return slices.Sorted(maps.Keys(r.names)) }
+
 // ruleID identifies a rule by its content.
 type ruleID [sha256.Size]byte
 

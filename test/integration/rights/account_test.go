@@ -162,6 +162,26 @@ export const sync = ({related}) => ({children: [], status: {said: Object.keys(re
 	e.WaitFor(e.Things(), "outside", env.HasSaid(other+"/secret"))
 }
 
+// TestReadsByName has an account that may read one Secret read that one, where a hook asks for it by name, and nothing else.
+func TestReadsByName(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	account := newAccount(e)
+	account.GrantNamed(e.Namespace, "", "secrets", "key", "list", "watch")
+	e.Start("--kubeconfig", host.Kubeconfig())
+	for _, name := range []string{"key", "other"} {
+		e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: " + name + "}, stringData: {text: one}}")
+	}
+	name := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, "relatedResources: [{apiVersion: v1, resource: secrets}]",
+		env.Hooks(strings.Replace(shows, "text && {names", "text && {namespace: '"+e.Namespace+"', names", 1), "sync", "customize"))
+	e.ApplyThing("a", "", "text: key")
+	e.WaitFor(e.Things(), "a", env.HasSaid(e.Namespace+"/key"))
+	e.ApplyThing("b", "", "text: other")
+	e.WaitForCondition(name, "ParentsSynced", "False", "ServiceAccount "+e.Namespace+"/account may not list secrets in the namespace "+e.Namespace)
+	e.ApplyThing("c", "", "")
+	e.WaitForEvent("c", "SyncError", "may not list secrets in the cluster")
+}
+
 // TestSourcesOutside has a definition load scripts, and a webhook's token, from where its account may not read.
 func TestSourcesOutside(t *testing.T) {
 	e, host := newHost(t)

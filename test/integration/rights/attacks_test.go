@@ -194,6 +194,8 @@ func TestAttacks(t *testing.T) {
 		}
 		return nil
 	})
+	adopt(e)
+	edit(e, victim.Namespace)
 	forge(t, e, victim.Namespace)
 	e.WaitFor(env.ConfigMaps, "output", env.HasText("attacked"))
 	e.Delete(env.ConfigMaps, e.Namespace, "input")
@@ -209,6 +211,34 @@ func TestAttacks(t *testing.T) {
 	}
 	checkRequests(t, e.Requests(mark), account, victim.Namespace)
 	checkLeaks(t, e)
+}
+
+// adopt has a parent without a namespace select the victim's objects, which nobody controls, as its children.
+func adopt(e *env.Env) {
+	e.T.Helper()
+	name := e.Define(env.Composite, "-adopter", e.Parent("globals", "adopter"), asAccount(e), env.UpdatedChildren, env.Hooks(obeys, "sync"))
+	e.ClusterScope().ApplyCustom("Global", "adopter", "set: adopter", "selector: {matchLabels: {of: victim}}")
+	e.WaitForCondition(name, "ParentsSynced", "False", "may not list configmaps")
+	e.Delete(env.CompositeControllers, "", name)
+}
+
+// edit has a script that is edited attack while its edit is previewed.
+func edit(e *env.Env, victim string) {
+	e.T.Helper()
+	source := func(text string) {
+		e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: edited}, data: {hooks.js: " + env.Quote(text) + "}}")
+	}
+	source("export const customize = () => ({relatedResources: []});\nexport const sync = () => ({children: [], status: {said: 'harmless'}});")
+	hook := "{version: v2, script: {path: hooks.js}}"
+	name := e.Define(env.Composite, "-edited", e.Parent("things", "edited"), asAccount(e), generated, env.UpdatedChildren,
+		"relatedResources: [{apiVersion: v1, resource: secrets}]",
+		"scriptSources: [{configMap: {namespace: "+e.Namespace+", name: edited}}]", "hooks: {sync: "+hook+", customize: "+hook+"}")
+	e.ApplyThing("edited", "set: edited", "shows: true\nrelated: [{apiVersion: v1, resource: secrets, namespace: "+victim+"}]\n"+
+		"answer: {objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: kept, namespace: "+victim+"}}]}")
+	e.WaitFor(e.Things(), "edited", env.HasSaid("harmless"))
+	source(obeys)
+	e.WaitForCondition(name, "Progressing", "False", "it would need rights", "list, watch secrets in the namespace "+victim)
+	e.Delete(env.CompositeControllers, "", name)
 }
 
 // forge has the ControllerRevisions of parents name another namespace, as CVE-2026-2270 did, and waits until they have been looked at.

@@ -136,6 +136,40 @@ func TestNamespacedRefused(t *testing.T) {
 	tenant.WaitForNamespacedCondition(env.Composite, "late", "Accepted", "True")
 }
 
+// shows is a script that says which Secrets its parent names, or all that there are.
+const shows = `
+export const customize = ({parent: {spec: {text}}}) => ({relatedResources: [{apiVersion: "v1", resource: "secrets", ...(text && {names: [text]})}]});
+export const sync = ({related}) => ({children: [], status: {said: Object.keys(related["Secret.v1"]).join()}});`
+
+// TestReadsAsAccount has a definition with a namespace read Secrets by the rights of its account: the host has none.
+func TestReadsAsAccount(t *testing.T) {
+	e := env.NewWithThings(t)
+	tenant, account, _ := newTenant(t, e)
+	host := tenant.NewUser("host")
+	spec := []string{"relatedResources: [{apiVersion: v1, resource: secrets}]", env.Hooks(shows, "sync", "customize")}
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	text, err := yaml.Marshal(composite(tenant, spec...).Object)
+	e.NoError(err)
+	e.NoError(os.WriteFile(file, text, 0o600))
+	run, of := &exampleRun{Env: e}, []string{"--host", "--namespaces", tenant.Namespace, "--host-namespace", tenant.Namespace, "--host-service-account", "host"}
+	for _, role := range slices.Concat(run.rbac(of...), run.rbac(append(of, "-f", file, "--namespace", tenant.Namespace)...)) {
+		if rules := fmt.Sprint(role.Object["rules"]); strings.Contains(rules, "secrets") {
+			t.Errorf("the host is to read Secrets: %s", rules)
+		}
+	}
+	tenant.Apply("{apiVersion: v1, kind: Secret, metadata: {name: key}, stringData: {text: one}}")
+	tenant.DefineNamespaced(env.Composite, "web", append(spec, tenant.Parent("things", ""), generated, env.UpdatedChildren)...)
+	tenant.ApplyThing("a", "", "text: key")
+	mark := e.Mark()
+	e.Start("--kubeconfig", host.Kubeconfig(), "--namespace="+tenant.Namespace, "--namespaces="+tenant.Namespace)
+	tenant.WaitForNamespacedCondition(env.Composite, "web", "ParentsSynced", "False", "ServiceAccount "+tenant.Namespace+"/default needs a rule")
+	account.Grant(tenant.Namespace, "", "secrets", "list", "watch")
+	tenant.WaitFor(tenant.Things(), "a", env.HasSaid(tenant.Namespace+"/key"))
+	for _, r := range e.Requests(mark).Of("", "secrets").Filter(func(r cluster.Request) bool { return r.Code < 300 && r.User == host.Name }) {
+		t.Errorf("the host reads Secrets: %s", r)
+	}
+}
+
 // TestNamespaces runs a host with Roles alone, which hosts the definitions of one namespace and looks at no other.
 func TestNamespaces(t *testing.T) {
 	e := env.NewWithThings(t)

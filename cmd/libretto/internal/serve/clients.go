@@ -23,6 +23,7 @@ const requestTimeout = time.Minute
 // of its context.
 type clients struct {
 	host            hostClients
+	caches          rest.Interface
 	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.
 	children        dynamic.Interface // bounded, but its writes are answered by metadata.
 	boundedMetadata metadata.Interface
@@ -33,7 +34,6 @@ type clients struct {
 // hostClients are for what the host reads and writes for itself. They have no timeout, because watches last.
 type hostClients struct {
 	dynamic  dynamic.Interface
-	caches   rest.Interface
 	typed    kubernetes.Interface
 	metadata metadata.Interface
 }
@@ -52,22 +52,22 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded.Timeout = timeout
 	bounded.WarningHandlerWithContext = apply.WarningHandler{}
 	boundedClients, err := objectclient.New(bounded)
+	caches, cachesErr := informer.RESTClientFor(config)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
-	if err := errors.Join(err, typedErr, metadataErr, boundedMetadataErr); err != nil {
+	if err := errors.Join(err, cachesErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
 		return nil, err
 	}
 	return &clients{
-		host: host, bounded: boundedClients.Full, children: boundedClients.Metadata, boundedMetadata: boundedMetadata,
+		host: host, caches: caches, bounded: boundedClients.Full, children: boundedClients.Metadata, boundedMetadata: boundedMetadata,
 		typed: typed, metadata: metadataClient,
 	}, nil
 }
 
 func newHostClients(config *rest.Config) (hostClients, error) {
 	dynamicClient, err := dynamic.NewForConfig(config)
-	caches, cachesErr := informer.RESTClientFor(config)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
-	return hostClients{dynamicClient, caches, typed, metadataClient}, errors.Join(err, cachesErr, typedErr, metadataErr)
+	return hostClients{dynamicClient, typed, metadataClient}, errors.Join(err, typedErr, metadataErr)
 }

@@ -201,7 +201,7 @@ func TestGuard(t *testing.T) {
 			return all.metadata.Resource(resource).Namespace("a").Delete(ctx, "b", metav1.DeleteOptions{})
 		},
 		"without a body": func() error {
-			return all.host.caches.Delete().AbsPath("/api/v1/namespaces/a/configmaps/b").Do(ctx).Error()
+			return all.caches.Delete().AbsPath("/api/v1/namespaces/a/configmaps/b").Do(ctx).Error()
 		},
 	}
 	for name, write := range writes {

@@ -175,7 +175,7 @@ func (s *server) newDiscovery(clients *clients) (*discovery.Discovery, *schema.S
 
 // environment returns what the reconcilers of all definitions share. The recorders of events are not in it yet.
 func (s *server) environment(ctx context.Context, clients *clients, schemas *schema.Source, answers *lru.Cache) parent.Environment {
-	pool := informer.NewRESTPool(ctx, clients.host.caches, s.log.WithName("informer"))
+	pool := informer.NewRESTPool(ctx, clients.caches, s.log.WithName("informer"))
 	pool.KeepFields(s.options.fieldManager)
 	reviewer := access.NewReviewer(clients.typed.AuthorizationV1().SelfSubjectAccessReviews(), clock.RealClock{})
 	reviewer.Changes = &access.Changes{
