@@ -77,8 +77,9 @@ func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionRe
 	return err
 }
 
-// MayRead returns nil if the account of the context may list and watch a resource in a namespace, or, if names are given, each object of these
-// names: RBAC has rules with resourceNames. Otherwise it returns what is missing as the API server's error Forbidden, or why that is unknown.
+// MayRead returns nil if the account of the context may list and watch a resource in a namespace, or, if names are given, each object of
+// these names: RBAC has rules with resourceNames. Otherwise it returns what is missing as the API server's error Forbidden, or why that is
+// unknown.
 func (r *Reviewer) MayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string, names ...string) error {
 	err := r.mayRead(ctx, Right{GroupResource: resource.GroupResource(), Namespace: namespace})
 	if !apierrors.IsForbidden(err) {

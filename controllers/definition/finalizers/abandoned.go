@@ -50,8 +50,8 @@ func searchable(resource schema.GroupVersionResource) bool {
 }
 
 // ReleaseAbandoned searches the objects of the resources in the record once, slowly, or those of all if there is none, and removes the
-// finalizers of definitions that are gone: in the host's namespaces, or everywhere if it has none. It begins once synced returns no error, and
-// returns when all is done or ctx ends. It does nothing for a nil record.
+// finalizers of definitions that are gone: in the host's namespaces, or everywhere if it has none. It begins once synced returns no
+// error, and returns when all is done or ctx ends. It does nothing for a nil record.
 func (r *Record) ReleaseAbandoned(ctx context.Context, synced func() error, served *discovery.Discovery, env *parent.Environment) {
 	if r == nil {
 		return
@@ -151,7 +151,8 @@ func (a *search) searchOne(ctx context.Context, resource schema.GroupVersionReso
 // isOwn reports whether a finalizer is of a definition that this host would know of.
 func (a *search) isOwn(kind, finalizer string) bool {
 	return slices.ContainsFunc(a.finalizers.InNamespaces(), func(namespace string) bool {
-		return namespace == "" || strings.HasPrefix(finalizer, v1alpha1.FinalizerOf(kind, v1alpha1.UniqueName(&metav1.ObjectMeta{Namespace: namespace})))
+		prefix := v1alpha1.UniqueName(&metav1.ObjectMeta{Namespace: namespace})
+		return namespace == "" || strings.HasPrefix(finalizer, v1alpha1.FinalizerOf(kind, prefix))
 	})
 }
 
