@@ -78,6 +78,10 @@ func newWithChildren(t *testing.T, method string) (e *env.Env, definition string
 		if n := len(uids(e)); n != 9 {
 			return fmt.Errorf("%d children, want 9", n)
 		}
+		object := e.ClusterScope().Get(env.Definitions(env.Composite), definition).Object
+		if n, _, _ := unstructured.NestedInt64(object, "status", "parents"); n != 3 { // It is written later than the children.
+			return fmt.Errorf("the status has %d parents, want 3", n)
+		}
 		return nil
 	})
 	waitUntilArchived(e, definition)
