@@ -8,7 +8,7 @@ RACE ?=
 RACE_FLAG := $(if $(RACE),-race)
 
 # Everything is compiled with these settings and no other flags, so that nothing is compiled twice: programs, tests, checks, generators, and
-# what the control plane has in common with them. Only the archives of a release differ, by -trimpath.
+# what the control plane has in common with them. Only archives and images differ, by -trimpath.
 export CGO_ENABLED := $(if $(RACE),1,0)
 
 # TESTFLAGS is added to every go test: make unit TESTFLAGS='-run TestClaim -v'.
@@ -46,12 +46,23 @@ build: ## Build bin/libretto, bin/libretto-worker, which runs scripts, and links
 	ln -sf libretto $(BIN)/kubectl-libretto
 	ln -sf libretto $(BIN)/kubectl_complete-libretto
 
-# PLATFORMS are those of the archives: make dist VERSION=v1.2.3 PLATFORMS=linux/amd64
+# PLATFORMS are those of the archives; the image has those of Linux: make image PLATFORMS=linux/amd64
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-.PHONY: dist
-dist: ## Build the archives of a release and its krew manifest (VERSION=v1.2.3)
-	./tools/dist.sh '$(VERSION)' $(PLATFORMS)
+# IMAGE is where the image is sent to, with the credentials of docker login: make image IMAGE=registry.example/libretto:dev
+IMAGE ?=
+
+$(BIN)/tools/release: tools/go.mod $(wildcard tools/release/*.go)
+	$(GO) -C tools build -o ../$@ ./release
+
+.PHONY: image
+image: $(BIN)/tools/release ## Build the image of the host: bin/image, an OCI layout (IMAGE=registry.example/libretto:dev: and push it)
+	$< image '$(VERSION)' $(filter linux/%,$(PLATFORMS))
+	$(if $(IMAGE),$< push $(BIN)/image '$(IMAGE)')
+
+.PHONY: release
+release: $(BIN)/tools/release ## Build what is released: bin/dist with archives, SBOMs, chart and checksums, and the image (VERSION=v1.2.3)
+	$< all '$(VERSION)' $(PLATFORMS)
 
 .PHONY: controlplane
 controlplane: $(BIN)/controlplane $(BIN)/kubectl ## Build bin/controlplane and bin/kubectl (minutes the first time)
@@ -107,7 +118,7 @@ quick: ## Compile what depends on the files that have changed since the last run
 	./tools/quick.sh
 
 .PHONY: integration
-integration: build controlplane $(BIN)/tools/gotestsum ## Run the tests that need a control plane
+integration: build controlplane $(BIN)/tools/gotestsum $(BIN)/tools/release ## Run the tests that need a control plane
 	./test/controlplane/build.sh go test -vet=off ./...
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(TEST) -count=1 -timeout 20m -p $(CLUSTER_PARALLEL) $(TESTFLAGS) $(SLOWEST_FIRST)
 

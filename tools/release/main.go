@@ -1,55 +1,65 @@
-// Command release packs the archives of a release, and fills the manifest of the krew plugin in with their checksums.
+// Command release builds what is published of one commit.
 //
-//	release check VERSION
-//	release pack VERSION DIRECTORY MANIFEST OS/ARCH...
+//	release image VERSION OS/ARCH...    the image of the host: bin/image, an OCI layout
+//	release all VERSION OS/ARCH...      that of the Linux platforms, and bin/dist: archives and their SBOMs, the manifest of the krew plugin,
+//	                                    what to install, the chart, and checksums
+//	release layout VERSION PROGRAMS LAYOUT OS/ARCH...    the image of programs that are built: PROGRAMS/OS/ARCH
+//	release push LAYOUT IMAGE           sends an image to a registry, and prints its name with the digest
 //
-// The programs of a platform are in DIRECTORY/OS/ARCH. The archives and the manifest are written to DIRECTORY. The same files
-// make the same archives, byte for byte.
+// It runs in the root of the checkout. One commit makes the same files, byte for byte, in any folder.
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"text/template"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-// semantic is the pattern of versions: krew wants the v.
-var semantic = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
+// Where things are, in the root of the checkout.
+const (
+	programsFolder = "bin/programs" // Those of each platform.
+	imageFolder    = "bin/image"
+	distFolder     = "bin/dist"
+	krewManifest   = "manifests/krew/libretto.yaml"
+	baseFolder     = "manifests/base"
+	chartFolder    = "manifests/helm/libretto"
+)
 
-// contents are the files of an archive, and their modes.
-var contents = []struct {
-	name string
-	mode int64
-}{{"libretto", 0o755}, {"libretto-worker", 0o755}, {"LICENSE", 0o644}}
-
-// archive is one archive.
-type archive struct{ OS, Arch, Name, SHA256 string }
-
-func run(args []string) error {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	switch {
-	case len(args) == 2 && args[0] == "check":
-		return checkVersion(args[1])
-	case len(args) > 4 && args[0] == "pack":
-		return pack(args[1], args[2], args[3], args[4:])
+	case len(args) > 2 && args[0] == "image":
+		return writeImage(ctx, out, ".", args[1], args[2:])
+	case len(args) > 2 && args[0] == "all":
+		return writeAll(ctx, out, ".", args[1], args[2:])
+	case len(args) > 4 && args[0] == "layout":
+		platforms, err := parsePlatforms(args[4:])
+		if err != nil {
+			return err
+		}
+		return printDigest(out, args[3])(writeLayout(args[1], args[2], args[3], platforms))
+	case len(args) == 3 && args[0] == "push":
+		return push(ctx, out, args[1], args[2])
 	default:
-		return errors.New("write release check VERSION, or release pack VERSION DIRECTORY MANIFEST OS/ARCH, with any number of OS/ARCH")
+		return errors.New("write release image VERSION OS/ARCH..., release all VERSION OS/ARCH..., " +
+			"release layout VERSION PROGRAMS LAYOUT OS/ARCH... or release push LAYOUT IMAGE")
 	}
 }
+
+// semantic is the pattern of versions: krew wants the v.
+var semantic = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
 
 func checkVersion(version string) error {
 	if !semantic.MatchString(version) {
@@ -58,66 +68,65 @@ func checkVersion(version string) error {
 	return nil
 }
 
-func pack(version, directory, manifest string, platforms []string) error {
-	if err := checkVersion(version); err != nil {
-		return err
-	}
-	var archives []archive
-	for _, platform := range platforms {
-		system, arch, found := strings.Cut(platform, "/")
+// platform is what programs are built for.
+type platform struct{ OS, Arch string }
+
+func (p platform) String() string { return p.OS + "/" + p.Arch }
+
+// folder returns where the programs of the platform are, among those of all.
+func (p platform) folder(programs string) string { return filepath.Join(programs, p.OS, p.Arch) }
+
+func parsePlatforms(words []string) ([]platform, error) {
+	var platforms []platform
+	for _, word := range words {
+		system, arch, found := strings.Cut(word, "/")
 		if !found {
-			return fmt.Errorf("platform %q: write OS/ARCH", platform)
+			return nil, fmt.Errorf("platform %q: write OS/ARCH", word)
 		}
-		a := archive{OS: system, Arch: arch, Name: fmt.Sprintf("libretto_%s_%s_%s.tar.gz", version, system, arch)}
-		text, err := compress(filepath.Join(directory, system, arch))
-		if err != nil {
-			return err
-		}
-		a.SHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
-		if err := os.WriteFile(filepath.Join(directory, a.Name), text, 0o644); err != nil {
-			return err
-		}
-		archives = append(archives, a)
+		platforms = append(platforms, platform{system, arch})
 	}
-	return fill(version, archives, manifest, filepath.Join(directory, filepath.Base(manifest)))
+	return platforms, nil
 }
 
-// compress returns the archive of a folder.
-func compress(folder string) ([]byte, error) {
-	var text bytes.Buffer
-	zipped := gzip.NewWriter(&text)
-	files := tar.NewWriter(zipped)
-	for _, entry := range contents {
-		data, err := os.ReadFile(filepath.Join(folder, entry.name))
-		if err != nil {
-			return nil, err
-		}
-		header := &tar.Header{Name: entry.name, Mode: entry.mode, Size: int64(len(data)), Format: tar.FormatUSTAR}
-		if err := files.WriteHeader(header); err != nil {
-			return nil, err
-		}
-		if _, err := files.Write(data); err != nil {
-			return nil, err
-		}
-	}
-	if err := files.Close(); err != nil {
-		return nil, err
-	}
-	err := zipped.Close()
-	return text.Bytes(), err
-}
-
-// fill writes the manifest.
-func fill(version string, archives []archive, from, to string) error {
-	source, err := template.ParseFiles(from)
+// writeImage builds the programs of the platforms, and writes the image of them.
+func writeImage(ctx context.Context, out io.Writer, root, version string, words []string) error {
+	platforms, err := parsePlatforms(words)
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := source.Execute(&text, map[string]any{"Version": version, "Archives": archives}); err != nil {
+	programs, folder := filepath.Join(root, programsFolder), filepath.Join(root, imageFolder)
+	if err := build(ctx, root, version, programs, platforms); err != nil {
 		return err
 	}
-	// The first line says that it is a template.
-	_, rest, _ := strings.Cut(text.String(), "\n")
-	return os.WriteFile(to, []byte(rest), 0o644)
+	return printDigest(out, folder)(writeLayout(version, programs, folder, platforms))
+}
+
+// writeAll writes all that a release has.
+func writeAll(ctx context.Context, out io.Writer, root, version string, words []string) error {
+	platforms, err := parsePlatforms(words)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(version); err != nil {
+		return err
+	}
+	programs, folder := filepath.Join(root, programsFolder), filepath.Join(root, distFolder)
+	if err := build(ctx, root, version, programs, platforms); err != nil {
+		return err
+	}
+	linux := slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return p.OS != "linux" })
+	layout := filepath.Join(root, imageFolder)
+	digest, err := writeLayout(version, programs, layout, linux)
+	if err != nil {
+		return err
+	}
+	install, err := manifests(root, version, digest)
+	if err != nil {
+		return err
+	}
+	if err := pack(version, programs, folder, root, platforms, install); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, folder)
+	return printDigest(out, layout)(digest, nil)
 }
