@@ -185,7 +185,8 @@ func (r *Reviewer) review(ctx context.Context, asked question, ttl time.Duration
 	if ok && r.clock.Now().Before(known.until) {
 		return known.allowed, nil
 	}
-	allowed, err, _ := r.flights.Do(fmt.Sprintf("%+v", asked), func() (any, error) {
+	// The text of a question is that of its right alone.
+	allowed, err, _ := r.flights.Do(fmt.Sprintf("%q %#v", asked.account, asked.Right), func() (any, error) {
 		return r.ask(ctx, asked, ttl)
 	})
 	return allowed.(bool), err

@@ -11,9 +11,11 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -104,6 +106,46 @@ func TestMayRead(t *testing.T) {
 			t.Errorf("asked %q, want %q", asked, step.asked)
 		}
 	}
+}
+
+// TestAccountsAtOnce has two accounts ask the same while neither has its answer: each gets its own.
+func TestAccountsAtOnce(t *testing.T) {
+	api, asked := &reviews{answers: map[string]chan bool{"a": make(chan bool), "b": make(chan bool)}}, make(chan error)
+	r := NewReviewer(api, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	ask := func(name string) {
+		asked <- r.MayCreate(identity.WithAccount(t.Context(), identity.Account{Namespace: "a", Name: name}), pods, "a")
+	}
+	go ask("a")
+	api.answers["a"] <- true // It waits for the rest of the answer.
+	go ask("b")
+	select {
+	case api.answers["b"] <- false:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the second account was not asked for")
+	}
+	close(api.answers["b"])
+	if err := <-asked; !apierrors.IsForbidden(err) {
+		t.Errorf("the account that may not has the error %v", err)
+	}
+	close(api.answers["a"])
+	if err := <-asked; err != nil {
+		t.Errorf("the account that may has the error %v", err)
+	}
+}
+
+// reviews answers each account when its channel is closed, with what came before.
+type reviews struct {
+	client.SelfSubjectAccessReviewInterface
+	answers map[string]chan bool
+}
+
+func (r *reviews) Create(
+	ctx context.Context, review *authorizationv1.SelfSubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SelfSubjectAccessReview, error) {
+	account, _ := identity.AccountOf(ctx)
+	review.Status.Allowed = <-r.answers[account.Name]
+	<-r.answers[account.Name]
+	return review, nil
 }
 
 // TestMayReadByName has an account that may read objects of some names read these, and no others.
