@@ -95,6 +95,8 @@ type Environment struct {
 	Children dynamic.Interface
 	// Access tells whether children that are deleted to be made again may be created. Nil, as offline, means that they may.
 	Access *access.Reviewer
+	// Reads tells whether the account of a definition may read what hooks would be shown. Nil, as offline, means that it may.
+	Reads *access.Reviewer
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool

@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // rightsInterval is when a parent that waits for rights is synced at the latest. The definition has it synced once they are granted.
@@ -126,18 +127,23 @@ func RightsFor(change apply.Change) []access.Right {
 // checksRights reports whether the API server is asked what the account of the definition may do.
 func (r *shared) checksRights() bool { return !r.config.Account.IsHost() && r.env.Access != nil }
 
+// mayRead returns an error unless the account of the definition may list and watch a resource in a namespace, or the objects of some names.
+func (r *shared) mayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string, names ...string) error {
+	if r.config.Account.IsHost() || r.env.Reads == nil {
+		return nil
+	}
+	return r.env.Reads.MayRead(identity.WithAccount(ctx, r.config.Account), resource, namespace, names...)
+}
+
 // checkReads returns an error unless the account of the definition may list and watch objects of a resource where they are. The caches are
 // filled by the host's account, so that it is called before hooks are shown an object.
 func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
-	if !p.checksRights() {
-		return nil
-	}
 	for i, object := range objects {
 		namespace := object.GetNamespace()
 		if i > 0 && objects[i-1].GetNamespace() == namespace {
 			continue
 		}
-		if err := p.env.Access.MayRead(ctx, resource, namespace); err != nil {
+		if err := p.mayRead(ctx, resource, namespace); err != nil {
 			return err
 		}
 	}
@@ -147,13 +153,13 @@ func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResou
 // checkRelated is checkReads for the related objects of rules. A rule needs the right to read where it looks, as that there is nothing is
 // an answer too.
 func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []*unstructured.Unstructured) error {
-	if !p.checksRights() {
+	if p.env.Reads == nil {
 		return nil
 	}
 	for _, rule := range rules {
 		namespace, is := rule.Namespace()
 		if is {
-			if err := p.env.Access.MayRead(ctx, rule.Resource().GroupVersionResource, namespace, rule.Names()...); err != nil {
+			if err := p.mayRead(ctx, rule.Resource().GroupVersionResource, namespace, rule.Names()...); err != nil {
 				return err
 			}
 			continue

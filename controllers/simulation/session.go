@@ -21,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -32,6 +33,7 @@ type Session struct {
 	revisions string
 	schemas   *openapi.Source
 	related   func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
+	reads     *access.Reviewer
 	scripts   *Scripts
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.

@@ -25,6 +25,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -57,7 +58,9 @@ type Input struct {
 	RevisionNamespace string
 	// Schemas tell how lists are merged. Nil means by well-known field names.
 	Schemas *openapi.Source
-	Log     logr.Logger
+	// Reads tells whether the account of the definition may read what hooks would be shown. Nil means that it may.
+	Reads *access.Reviewer
+	Log   logr.Logger
 }
 
 // Scripts are the revisions of a definition's scripts.
@@ -87,7 +90,7 @@ func Run(ctx context.Context, in Input) (*Session, error) {
 	resources := slices.Concat(memcluster.BuiltIn(), in.Resources)
 	s := &Session{
 		cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace, schemas: in.Schemas,
-		related: in.Related, scripts: in.Scripts,
+		related: in.Related, scripts: in.Scripts, reads: in.Reads,
 	}
 	put := s.cluster.Seed
 	if in.Stored {
@@ -225,7 +228,7 @@ func (s *Session) withRevisions(config *parent.Config, byHook map[string]engines
 func (s *Session) environment(client dynamic.Interface, r *running) parent.Environment {
 	return parent.Environment{
 		Client: client, Pool: r.pool, Events: parent.Recorders{Rare: r.events}, Schemas: s.schemas, Clock: s.clock, Log: s.log,
-		Writes: 1, Calls: 1,
+		Writes: 1, Calls: 1, Reads: s.reads,
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -41,6 +42,8 @@ type Input struct {
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 	// Related returns what the customize hook selects, with the Namespaces if it selects by these.
 	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
+	// Reads tells whether the account of the definition may read what hooks would be shown. Nil means that it may.
+	Reads *access.Reviewer
 	// Passes is how many passes are made over each parent. Zero means until nothing changes any more.
 	Passes int
 	// OnlyDestroyed leaves out of the results what destroys nothing, and which fields differ, for who counts.
@@ -72,8 +75,7 @@ func Run(ctx context.Context, in Input) ([]*Result, error) {
 	session, err := simulation.Run(ctx, simulation.Input{
 		Definition: in.Definition, Plan: in.Plan, Objects: in.Objects, Stored: true, Existing: in.Existing, Related: in.Related,
 		Resources: in.Resources, Programs: in.Programs, Scripts: in.Scripts, Clock: clock, RevisionNamespace: in.HostNamespace,
-		Schemas: in.Schemas,
-		Log:     logr.Discard(),
+		Schemas: in.Schemas, Reads: in.Reads, Log: logr.Discard(),
 	})
 	if err != nil {
 		return nil, err

@@ -238,6 +238,9 @@ func edit(e *env.Env, victim string) {
 	e.WaitFor(e.Things(), "edited", env.HasSaid("harmless"))
 	source(obeys)
 	e.WaitForCondition(name, "Progressing", "False", "it would need rights", "list, watch secrets in the namespace "+victim)
+	source(strings.Replace(obeys, "export const sync = (request) => ({", "export const sync = (request) => { throw new Error(btoa(JSON.stringify(request.related)) + "+
+		"JSON.stringify(request.related)); }; const unused = (request) => ({", 1))
+	e.WaitForCondition(name, "Progressing", "False", "account may not list secrets in the namespace "+victim)
 	e.Delete(env.CompositeControllers, "", name)
 }
 

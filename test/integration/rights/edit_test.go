@@ -39,11 +39,13 @@ export const sync = ({parent: {metadata: {name}, spec: {text}}}) => ({
 	source(replaceNamespace(elsewhere, other))
 	account.Grant(other, "", "configmaps", "list", "watch", "get")
 	e.WaitForCondition(name, "Progressing", "False", "is held", "it would need rights that ServiceAccount "+e.Namespace+"/account lacks",
-		"create configmaps in the namespace "+other, "list, watch secrets in the namespace "+other)
+		"list, watch secrets in the namespace "+other)
+	account.Grant(other, "", "secrets", "list", "watch") // Only now the hooks are shown these, and say what they would write.
+	e.WaitForCondition(name, "Progressing", "False", "is held", "it would need rights that ServiceAccount "+e.Namespace+"/account lacks",
+		"create configmaps in the namespace "+other)
 	if e.InNamespace(other).Get(env.ConfigMaps, "a") != nil {
 		t.Error("the edit has taken over")
 	}
-	account.Grant(other, "", "secrets", "list", "watch")
 	account.Grant(other, "", "configmaps", "create", "update", "patch", "delete")
 	e.InNamespace(other).WaitFor(env.ConfigMaps, "a", env.HasText("one"))
 	e.WaitForCondition(name, "Progressing", "True", "no edit of the scripts is held")

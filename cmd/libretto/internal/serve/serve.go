@@ -183,7 +183,7 @@ func (s *server) environment(ctx context.Context, clients *clients, schemas *sch
 	}
 	return parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-		Access: reviewer, Clock: clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
+		Access: reviewer, Reads: reviewer, Clock: clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
 		Writes: s.options.concurrentWrites, Calls: s.options.concurrentCalls,
 		Answers: answers, PassAnswerBytes: s.options.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 	}

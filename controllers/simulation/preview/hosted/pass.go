@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -24,6 +25,7 @@ type pass struct {
 	programs map[string]engines.Program
 	scripts  *preview.Scripts
 	base     *stage.Base
+	reads    *access.Reviewer
 	now      time.Time
 }
 
@@ -42,7 +44,7 @@ func (r *run) passOf(
 ) *pass {
 	c := newCalls(ctx, until)
 	return &pass{
-		sample: sample, programs: c.programs(plan, texts), scripts: c.scripts(plan, revision, r.ProgramsOf), now: time.Now(),
+		sample: sample, programs: c.programs(plan, texts), scripts: c.scripts(plan, revision, r.ProgramsOf), reads: r.access, now: time.Now(),
 		base: &stage.Base{
 			Plan: plan, Host: stage.Host{HostNamespace: r.namespace}, Schemas: r.schemas,
 			Resources: knownResources(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
@@ -75,7 +77,7 @@ func (p *pass) inTurn(ctx context.Context, parents []*unstructured.Unstructured)
 	view := p.sample.View()
 	return preview.Run(ctx, preview.Input{
 		Base: p.base, Objects: view.Objects, Parents: parents, Programs: p.programs, Scripts: p.scripts,
-		Passes: 1, OnlyDestroyed: true, Now: p.now,
+		Passes: 1, OnlyDestroyed: true, Now: p.now, Reads: p.reads,
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			object, cached, err := view.Existing(resource.Resource, name)
 			return object, unknownUnless(cached, err, resource.GroupResource().String())
