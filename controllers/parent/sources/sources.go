@@ -37,6 +37,8 @@ type Parent struct {
 	Cache *informer.Handle
 	// Finalizer is that of the definition, or empty.
 	Finalizer string
+	// Namespace is that of the definition, which has no parents elsewhere, or empty.
+	Namespace string
 }
 
 // Child is a resource of children.
@@ -55,6 +57,7 @@ type Input struct {
 type Config struct {
 	Parents   []variant.ParentRule
 	Finalizer string
+	Namespace string
 	Children  []variant.ChildRule
 	Managers  serverside.Managers
 	Inputs    []variant.InputRule
@@ -65,7 +68,9 @@ type Config struct {
 func Open(pool *informer.Pool, config Config) (s Sources) {
 	for _, rule := range config.Parents {
 		s.Kinds = append(s.Kinds, rule.Kind)
-		s.Parents = append(s.Parents, Parent{ParentRule: rule, Cache: pool.Open(rule.GroupVersionResource), Finalizer: config.Finalizer})
+		s.Parents = append(s.Parents, Parent{
+			ParentRule: rule, Cache: pool.Open(rule.GroupVersionResource), Finalizer: config.Finalizer, Namespace: config.Namespace,
+		})
 	}
 	for _, rule := range config.Children {
 		s.Kinds = append(s.Kinds, rule.Kind)
@@ -158,7 +163,7 @@ func (s *Sources) EachParent(do func(source *Parent, parent *unstructured.Unstru
 
 // Manages reports whether the definition manages an object of the resource: it selects the object, or still has to finalize it.
 func (p *Parent) Manages(object *unstructured.Unstructured) bool {
-	return p.Selects(object) || p.HasFinalizer(object)
+	return (p.Namespace == "" || p.Namespace == object.GetNamespace()) && (p.Selects(object) || p.HasFinalizer(object))
 }
 
 // HasFinalizer reports whether an object has the definition's finalizer.

@@ -170,6 +170,32 @@ func TestReadsAsAccount(t *testing.T) {
 	}
 }
 
+// TestImpliedStatus has two tenants without a status of their own: each has its own parents, and observedGeneration is written to these.
+func TestImpliedStatus(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	host.Grant("", "libretto.dev", "*", "get", "list", "watch", "update", "patch")
+	e.Start("--kubeconfig", host.Kubeconfig())
+	var tenants []*env.Env
+	for range 2 {
+		tenant, _, author := newTenant(t, e)
+		tenants = append(tenants, tenant)
+		_, err := author.In(env.NamespacedDefinitions(env.Composite)).Create(t.Context(),
+			composite(tenant, env.Hooks("export const sync = () => ({children: []});", "sync")), metav1.CreateOptions{})
+		e.NoError(err)
+		tenant.WaitForNamespacedCondition(env.Composite, "web", "Ready", "True")
+	}
+	for _, tenant := range tenants {
+		tenant.ApplyThing("a", "", "")
+		tenant.WaitFor(tenant.Things(), "a", func(thing *unstructured.Unstructured) error {
+			if n, _, _ := unstructured.NestedInt64(thing.Object, "status", "observedGeneration"); n != 1 {
+				return fmt.Errorf("observedGeneration is %d", n)
+			}
+			return nil
+		})
+	}
+}
+
 // TestNamespaces runs a host with Roles alone, which hosts the definitions of one namespace and looks at no other.
 func TestNamespaces(t *testing.T) {
 	e := env.NewWithThings(t)
