@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -86,6 +87,7 @@ func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, record 
 	if err != nil {
 		return err
 	}
+	ctx = identity.WithAccount(ctx, identity.Account{}) // It is called by passes, which work as the definition's account.
 	_, err = r.config.Environment.Client.Resource(resource.GroupVersionResource).Namespace(key.Namespace).
 		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {

@@ -2,6 +2,7 @@
 package rights
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -112,6 +113,40 @@ func TestAccount(t *testing.T) {
 				t.Errorf("impersonated: %v", impersonated)
 			}
 		})
+	}
+}
+
+// TestGuardOfAccount has an edit delete a child: the record of that is the host's to write, as the account may not write the definition.
+func TestGuardOfAccount(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	newAccount(e)
+	e.Start("--kubeconfig", host.Kubeconfig())
+	definition := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated, env.UpdatedChildren, env.Hooks(copies, "sync"))
+	for _, name := range []string{"a", "b", "c"} {
+		e.ApplyThing(name, "", "text: one")
+		e.WaitFor(env.ConfigMaps, name, env.HasText("one"))
+	}
+	e.WaitForCondition(definition, "Ready", "True")
+	mark := e.Mark()
+	without := strings.Replace(copies, "=> ({", "=> name === 'a' ? {children: []} : ({", 1)
+	e.PatchDefinition(env.Composite, definition, `{"spec": {"hooks": {"sync": {"script": {"inline": `+env.Quote(without)+`}}}}}`)
+	e.Eventually(func() error {
+		if e.Get(env.ConfigMaps, "a") != nil {
+			return errors.New("the child is there")
+		}
+		return nil
+	})
+	recorded := 0
+	for _, r := range e.Requests(mark).Of("metacontroller.k8s.io", "compositecontrollers") {
+		if r.ImpersonatedUser != "" {
+			t.Errorf("%s as %s", r, r.ImpersonatedUser)
+		} else if r.Verb == "patch" && r.Subresource == "status" && r.Code < 300 {
+			recorded++
+		}
+	}
+	if recorded == 0 {
+		t.Error("the deletion was not recorded")
 	}
 }
 
