@@ -10,7 +10,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
 // release removes the finalizer of a deleted definition from its parents. A definition that is
@@ -29,10 +28,11 @@ func (r *Reconciler) release(ctx context.Context, s *runtimeState) error {
 	}
 	name, rules := plan.FinalizerOf(s.object)
 	config := parent.Config{Definition: nameOf(s.object), Finalizing: parent.Finalizing{Name: name}}
+	config.Account.Namespace, _, _ = unstructured.NestedString(s.object.Object, "spec", "serviceAccountRef", "namespace")
 	if namespace := s.object.GetNamespace(); namespace != "" { // It never works as the host.
-		account, _, _ := unstructured.NestedString(s.object.Object, "spec", "serviceAccountRef", "name")
-		config.Account = identity.Account{Namespace: namespace, Name: account}
+		config.Account.Namespace = namespace
 	}
+	config.Account.Name, _, _ = unstructured.NestedString(s.object.Object, "spec", "serviceAccountRef", "name")
 	for _, rule := range rules {
 		if resource, err := r.planner.Find(rule.APIVersion, rule.Resource); err == nil {
 			config.Parents = append(config.Parents, variant.ParentRule{Resource: resource})

@@ -165,6 +165,13 @@ func (r *Reconciler) prepareStable(
 func (r *Reconciler) prepareNext(
 	ctx context.Context, object *unstructured.Unstructured, s *runtimeState, p *plan.Plan, refusal *plan.Refusal,
 ) *plan.Refusal {
+	if refusal != nil && refusal.Reason == reasonQuotaExceeded { // No earlier spec of it runs either.
+		s.dropNext()
+		if s.running != nil {
+			r.stop(apply.KeyOf(object), s)
+		}
+		return refusal
+	}
 	if refusal == nil {
 		refusal = r.finalizers.Include(ctx, p)
 	}

@@ -34,6 +34,12 @@ func (p *Plan) checkNamespace() error {
 			return fmt.Errorf("spec.scriptSources[%d].directory: is not for a definition with a namespace: use configMap", i)
 		}
 	}
+	for i, related := range p.Settings.RelatedResources {
+		if related.Namespace != "" || related.NamespaceSelector != nil {
+			return fmt.Errorf("spec.relatedResources[%d]: what a definition with a namespace reads is in its own: leave namespace and "+
+				"namespaceSelector out", i)
+		}
+	}
 	for _, resource := range p.Resources() {
 		if !resource.Namespaced {
 			return fmt.Errorf("%s are in no namespace, and a definition with a namespace has only what is in its own: "+
@@ -52,6 +58,8 @@ func checkService(webhook *v1alpha1.Webhook) error {
 		return errors.New("a definition with a namespace calls a Service in its own: give service and path, and no url")
 	case len(validation.IsDNS1123Label(webhook.Service.Name)) > 0:
 		return fmt.Errorf("service.name: %q is no name of a Service", webhook.Service.Name)
+	case webhook.Service.Scheme() != "http" && webhook.Service.Scheme() != "https":
+		return fmt.Errorf("service.protocol: %q must be http or https", *webhook.Service.Protocol)
 	case *webhook.Path != "" && !strings.HasPrefix(*webhook.Path, "/"):
 		return fmt.Errorf("path: %q must start with /", *webhook.Path)
 	}

@@ -41,7 +41,15 @@ func TestNamespaced(t *testing.T) {
 		"Host": {
 			spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: "169.254.169.254#"}, path: /}`, want: "no name of a Service",
 		},
-		"User":        {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: a}, path: "@b/"}`, want: "must start with /"},
+		"User": {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: a}, path: "@b/"}`, want: "must start with /"},
+		"Protocol": {
+			spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: a, protocol: "http://b/?"}, path: /}`,
+			want: "must be http or https",
+		},
+		"Related": {
+			spec: `parentResource: {apiVersion: v1, resource: things}, relatedResources: [{apiVersion: v1, resource: things, namespace: other}]`,
+			want: "spec.relatedResources[0]",
+		},
 		"URL":         {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{url: "http://a/"}`, want: "calls a Service"},
 		"Directory":   {spec: `parentResource: {apiVersion: v1, resource: things}`, source: `{directory: {path: a}}`, want: "directory"},
 		"NoName":      {spec: `serviceAccountRef: {}, parentResource: {apiVersion: v1, resource: things}`, want: "works as a ServiceAccount of that"},

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -121,8 +122,11 @@ func (f Finalizers) pagesOf(
 				return false, err
 			}
 		}
-		page, err := f.Client.Resource(resource).Namespace(namespace).
-			List(identity.WithAccount(ctx, identity.Account{}), options) // As the caches are filled.
+		reader := identity.WithAccount(ctx, identity.Account{}) // As the caches are filled.
+		if namespace != "" && resource.GroupResource() == corev1.Resource("secrets") {
+			reader = ctx
+		}
+		page, err := f.Client.Resource(resource).Namespace(namespace).List(reader, options)
 		switch {
 		case apierrors.IsNotFound(err): // A resource that is no longer served has no objects.
 			return true, errors.Join(errs...)
