@@ -113,6 +113,10 @@ unit: $(BIN)/tools/gotestsum ## Run the tests that need nothing but Go (RACE=1: 
 	packages=$$($(GO) list ./...) && \
 	GOGC=$(UNIT_GOGC) $(TEST) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
 
+.PHONY: monitoring
+monitoring: ## Check the alerts, their runbooks and the dashboard with Prometheus' own parser
+	$(GO) -C test/monitoring test $(TESTFLAGS) ./...
+
 .PHONY: quick
 quick: ## Compile what depends on the files that have changed since the last run that passed, vet and test what is near
 	./tools/quick.sh
@@ -133,7 +137,7 @@ fuzz: ## Run each fuzz target for a minute (FUZZTIME=10m: for longer)
 check: lint verify unit ## Run what must pass before you propose a change
 
 .PHONY: ci
-ci: check integration ## Run what continuous integration runs: check and integration
+ci: check monitoring integration ## Run what continuous integration runs: check, monitoring and integration
 
 .PHONY: format
 format: ## Fail if a Go file is not formatted

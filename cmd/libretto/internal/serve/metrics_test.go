@@ -3,18 +3,23 @@ package serve
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/engines/failover"
@@ -35,9 +40,15 @@ type metricDescription struct {
 type recordingRegisterer struct {
 	*prometheus.Registry
 	descriptions []metricDescription
+	// suffixes are those of the series of histograms and summaries.
+	suffixes map[string][]string
 }
 
 var descriptionFormat = regexp.MustCompile(`^Desc\{fqName: "(.*?)", help: "(.*?)", constLabels: \{\}, variableLabels: \{(.*?)\}`)
+
+func newRecordingRegisterer() *recordingRegisterer {
+	return &recordingRegisterer{Registry: prometheus.NewRegistry(), suffixes: map[string][]string{}}
+}
 
 func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
 	r.Registry.MustRegister(collectors...)
@@ -53,13 +64,19 @@ func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
 				panic(fmt.Sprintf("unknown format: %s", description))
 			}
 			r.descriptions = append(r.descriptions, metricDescription{parts[1], parts[2], strings.FieldsFunc(parts[3], func(c rune) bool { return c == ',' })})
+			switch collector.(type) {
+			case *prometheus.HistogramVec, prometheus.Histogram:
+				r.suffixes[parts[1]] = []string{"_sum", "_count", "_bucket"}
+			case *prometheus.SummaryVec:
+				r.suffixes[parts[1]] = []string{"_sum", "_count"}
+			}
 		}
 	}
 }
 
 // ownMetrics registers all metrics of a host but those of libraries, and makes those of a definition exist that do so from its start.
 func ownMetrics() *recordingRegisterer {
-	registry := &recordingRegisterer{Registry: prometheus.NewRegistry()}
+	registry := newRecordingRegisterer()
 	registerBuildInfo(registry, cli.Build{})
 	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
 	metrics.New(registry).Begin("CompositeController hello")
@@ -110,6 +127,44 @@ func TestMetricNames(t *testing.T) {
 	}
 	for _, problem := range problems {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+// TestMetricList checks the list of series by which test/monitoring, a module of its own, checks the alerts and the dashboard.
+// The series go_* are left out: they change with Go.
+func TestMetricList(t *testing.T) {
+	registry, others := ownMetrics(), newRecordingRegisterer()
+	registerClientMetrics(others)
+	others.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var lines []string
+	for _, r := range []*recordingRegisterer{registry, others} {
+		for _, d := range r.descriptions {
+			suffixes := r.suffixes[d.name]
+			if suffixes == nil {
+				suffixes = []string{""}
+			}
+			for _, suffix := range suffixes {
+				labels := d.labels
+				if suffix == "_bucket" {
+					labels = append(slices.Clone(labels), "le")
+				}
+				lines = append(lines, fmt.Sprintf("%s%s{%s}\n", d.name, suffix, strings.Join(labels, ",")))
+			}
+		}
+	}
+	slices.Sort(lines)
+	name, got := filepath.Join("..", "..", "..", "..", "test", "monitoring", "testdata", "metrics.txt"), strings.Join(lines, "")
+	if *clitest.Update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("run go test ./cmd/libretto/internal/serve -run TestMetricList -update, then the tests of test/monitoring:\n%s", d)
 	}
 }
 
