@@ -1,9 +1,12 @@
 package monitoring
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -166,6 +169,32 @@ func TestRunbooks(t *testing.T) {
 	}
 	if commands < 10 {
 		t.Errorf("found %d commands: nothing is checked", commands)
+	}
+}
+
+// alertTests names what promtool runs: which alerts fire, and which stay quiet.
+const alertTests = "testdata/alerts_test.yaml"
+
+// TestAlertRules runs the tests of the alerts by promtool, which make builds.
+func TestAlertRules(t *testing.T) {
+	promtool, err := filepath.Abs(root + "/bin/tools/promtool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(promtool); err != nil {
+		t.Skip("bin/tools/promtool is not built: make monitoring")
+	}
+	out, err := exec.CommandContext(context.Background(), promtool, "test", "rules", alertTests).CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+	tests := read(t, alertTests)
+	for _, rule := range readAlerts(t) {
+		for _, state := range []string{"fires", "quiet"} {
+			if !strings.Contains(tests, "- name: "+rule.Alert+" "+state+"\n") {
+				t.Errorf("%s has no case %q", alertTests, rule.Alert+" "+state)
+			}
+		}
 	}
 }
 
