@@ -3,6 +3,7 @@
 # the references of the API and of the hooks, the types of hooks for script authors, and the
 # variables of CEL expressions. From the types of test files it generates their schema and reference, and from
 # engines/authoring/module.d.ts the reference of the library for script authors.
+# For the Helm chart it copies the manifests that any cluster has, and writes the reference of its values.
 # Before that it writes the engines of engines/standard into the markers of script.go there.
 #
 # usage: tools/generate.sh [ROOT]
@@ -15,7 +16,7 @@ root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
 mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/cmd/libretto/internal/jsonschema"
-go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./namespacedcrd ./hooktypes ./libraryreference ./testformat
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./namespacedcrd ./hooktypes ./libraryreference ./testformat ./chartreference
 
 hooks=controllers/api/hooks
 mkdir -p "$root/engines/cel"
@@ -44,6 +45,20 @@ bin/tools/libraryreference engines/authoring/module.d.ts > "$root/docs/reference
 tests=controllers/controllertest
 bin/tools/testformat schema "$tests" > "$root/cmd/libretto/internal/jsonschema/controllertest.schema.json"
 bin/tools/testformat markdown "$tests" > "$root/docs/reference/test.md"
+
+# The chart reads what is the same in any cluster from a copy: Helm reads no file outside of it.
+chart=manifests/helm/libretto
+for folder in crd accounts approval rbac host; do
+	copy=$root/$chart/files/manifests/$folder
+	mkdir -p "$copy"
+	rm -f "$copy"/*
+	case $folder in
+	crd) cp "$root"/manifests/crd/metacontroller.k8s.io_*.yaml "$root"/manifests/crd/libretto.dev_*.yaml "$copy/" ;;
+	host) cp manifests/host/view.yaml "$copy/" ;;
+	*) cp manifests/$folder/*.yaml "$copy/" && rm "$copy/kustomization.yaml" ;;
+	esac
+done
+bin/tools/chartreference "$chart/values.yaml" > "$root/docs/reference/chart.md"
 
 # CONTRIBUTING.md shows the wings of the architecture as the rules have them.
 if [ "$root" = "$PWD" ]; then

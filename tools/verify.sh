@@ -17,9 +17,10 @@ list() {
 		-o -path './engines/cel/zz_generated.*' \
 		-o -path './manifests/crd/*' -name 'metacontroller.k8s.io_*.yaml' \
 		-o -path './manifests/crd/*' -name 'libretto.dev_*.yaml' \
+		-o -path './manifests/helm/libretto/files/manifests/*' \
 		-o -path './engines/authoring/*' -name 'libretto.d.ts' \
 		-o -path './cmd/libretto/internal/jsonschema/*' -name 'controllertest.schema.json' \
-		-o -path './docs/reference/*' \( -name api.md -o -name hooks.md -o -name library.md -o -name test.md \) \) -type f)
+		-o -path './docs/reference/*' \( -name api.md -o -name hooks.md -o -name library.md -o -name test.md -o -name chart.md \) \) -type f)
 }
 
 stale=0
