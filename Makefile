@@ -130,6 +130,7 @@ quick: ## Compile what depends on the files that have changed since the last run
 .PHONY: integration
 integration: build controlplane $(BIN)/tools/gotestsum $(BIN)/tools/release ## Run the tests that need a control plane
 	./test/controlplane/build.sh go test -vet=off ./...
+	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(GO) -C test/chart test -vet=off -count=1 -timeout 10m $(TESTFLAGS) .
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(TEST) -count=1 -timeout 20m -p $(CLUSTER_PARALLEL) $(TESTFLAGS) $(SLOWEST_FIRST)
 
 # FUZZTIME is how long each target runs: make fuzz FUZZTIME=10m.
