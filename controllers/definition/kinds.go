@@ -26,13 +26,21 @@ func (r *Reconciler) Synced() error {
 	if len(r.kinds) == 0 {
 		return errors.New("the API server has no kind of definition: kubectl apply -k manifests/crd")
 	}
+	listed, forbidden := 0, error(nil)
 	for of, cache := range r.kinds {
-		if v1alpha1.IsNamespaced(of.Group) && apierrors.IsForbidden(cache.Err()) && len(r.config.Admission.Namespaces) == 0 {
-			continue // They need not be hosted: a role may be older than they are. The log has it.
-		}
-		if !cache.HasSynced() {
+		switch {
+		// They need not be hosted: a role may be older than they are, and who rules one of the namespaces is not to stop the others. The
+		// log has it.
+		case v1alpha1.IsNamespaced(of.Group) && apierrors.IsForbidden(cache.Err()):
+			forbidden = cache.Err()
+		case !cache.HasSynced():
 			return errors.Join(fmt.Errorf("%s are not listed yet", of), cache.Err())
+		default:
+			listed++
 		}
+	}
+	if listed == 0 {
+		return forbidden
 	}
 	return nil
 }

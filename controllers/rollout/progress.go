@@ -268,7 +268,7 @@ func (v Progress) Merge(before *v1alpha1.ScriptRolloutStatus) *v1alpha1.ScriptRo
 
 // ApproveCommands returns how a revision is approved. others are what may be annotated beside the definition.
 func ApproveCommands(definition *unstructured.Unstructured, id, others string) string {
-	kind, name := strings.ToLower(definition.GetKind()), definition.GetName()
-	return fmt.Sprintf("libretto rollout approve %s/%s, or annotate it%s: kubectl annotate --overwrite %s %s %s=%s",
-		kind, name, others, kind, name, v1alpha1.ApprovedRevisionAnnotation, id)
+	argument := v1alpha1.ArgumentOf(definition)
+	return fmt.Sprintf("libretto rollout approve %s, or annotate it%s: kubectl annotate --overwrite %s %s=%s",
+		argument, others, strings.Replace(argument, "/", " ", 1), v1alpha1.ApprovedRevisionAnnotation, id)
 }

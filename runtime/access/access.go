@@ -71,10 +71,13 @@ func (r *Reviewer) MayCreate(ctx context.Context, resource schema.GroupVersionRe
 	account, _ := identity.AccountOf(ctx)
 	asked := question{account, Right{Verb: "create", GroupResource: resource.GroupResource(), Namespace: namespace}}
 	allowed, err := r.review(ctx, asked, createTTL)
-	if err == nil && !allowed {
-		err = asked.missing("so that it would not come back: grant the verb create, or let the updateStrategy be InPlace or OnDelete")
+	if err != nil {
+		return asked.unknown(err)
 	}
-	return err
+	if !allowed {
+		return asked.missing("so that it would not come back: grant the verb create, or let the updateStrategy be InPlace or OnDelete")
+	}
+	return nil
 }
 
 // MayRead returns nil if the account of the context may list and watch a resource in a namespace, or, if names are given, each object of
@@ -174,6 +177,9 @@ func (r *Reviewer) reviewAnywhere(ctx context.Context, asked question) (bool, er
 	if err == nil && !allowed && asked.Namespace != "" {
 		allowed, err = r.review(ctx, asked, ttl)
 	}
+	if err != nil {
+		err = asked.unknown(err)
+	}
 	return allowed, err
 }
 
@@ -204,7 +210,7 @@ func (r *Reviewer) ask(ctx context.Context, asked question, ttl time.Duration) (
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("whether %s is unknown: %w", asked.may("may"), err)
+		return false, err
 	}
 	found := review{answer.Status.Allowed, r.clock.Now().Add(ttl)}
 	if !found.allowed {
@@ -243,6 +249,11 @@ func (r *Reviewer) Expire() {
 // missing returns the error Forbidden for a right, with what follows from it.
 func (q question) missing(consequence string) error {
 	return apierrors.NewForbidden(q.GroupResource, "", fmt.Errorf("%s, %s", q.may("may not"), consequence))
+}
+
+// unknown returns the error for a right of which it is unknown whether the account has it.
+func (q question) unknown(err error) error {
+	return fmt.Errorf("whether %s is unknown: %w", q.may("may"), err)
 }
 
 func (q question) may(may string) string { return fmt.Sprintf("%s %s %s", q.account, may, q.Right) }

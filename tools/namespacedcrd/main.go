@@ -25,10 +25,10 @@ const (
 
 // refused are fields that no definition with a namespace may have, with why.
 var refused = map[string]string{
-	"namespace":         "leave it out: what a definition with a namespace names is in its own",
+	"namespace":         "must be left out: a definition with a namespace refers to its own namespace only",
 	"namespaceSelector": "leave it out: what a definition with a namespace sees is in its own",
 	"directory":         "directories of the host are not for definitions with a namespace: use configMap",
-	"url":               "the host calls no address for a definition with a namespace: use service and path, for a Service in its own",
+	"url":               "a definition with a namespace calls no url: give service and path, for a Service in its namespace",
 	"prometheus":        "the host asks no server for a definition with a namespace: use cel or job",
 }
 

@@ -72,3 +72,19 @@ func TestUniqueNames(t *testing.T) {
 		seen[unique] = name[0] + "/" + name[1]
 	}
 }
+
+// TestArgumentOf names definitions as kubectl and the commands know them.
+func TestArgumentOf(t *testing.T) {
+	for want, namespace := range map[string]string{"mapcontroller/web": "", "namespacedmapcontroller/web -n shop": "shop"} {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(GroupVersion.WithKind(MapControllerKind))
+		if namespace != "" {
+			object.SetGroupVersionKind(NamespacedGroupVersion.WithKind(MapControllerKind))
+		}
+		object.SetNamespace(namespace)
+		object.SetName("web")
+		if got := ArgumentOf(object); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -52,6 +53,15 @@ func IsDefinition(kind schema.GroupKind) bool {
 
 // IsNamespaced reports whether a group is that of definitions with a namespace.
 func IsNamespaced(group string) bool { return group == NamespacedGroupVersion.Group }
+
+// ArgumentOf returns a definition as an argument of commands and kubectl: KIND/NAME, and -n NAMESPACE if it has one.
+func ArgumentOf(definition *unstructured.Unstructured) string {
+	argument := strings.TrimSuffix(DefinitionResource(definition.GroupVersionKind()).Resource, "s") + "/" + definition.GetName()
+	if namespace := definition.GetNamespace(); namespace != "" {
+		argument += " -n " + namespace
+	}
+	return argument
+}
 
 // DefinitionResource returns the resource of a kind of definition. The plurals of the two groups differ, so that kubectl confuses none.
 func DefinitionResource(kind schema.GroupVersionKind) schema.GroupVersionResource {

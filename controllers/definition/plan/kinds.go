@@ -42,7 +42,7 @@ func (p *Plan) checkNamespace() error {
 	}
 	for _, resource := range p.Resources() {
 		if !resource.Namespaced {
-			return fmt.Errorf("%s are in no namespace, and a definition with a namespace has only what is in its own: "+
+			return fmt.Errorf("%s are cluster-scoped, and a definition with a namespace uses only what is in its own: "+
 				"let an administrator write a definition of the group %s", resource.GroupResource(), v1alpha1.GroupName)
 		}
 	}

@@ -24,18 +24,18 @@ func TestNamespaced(t *testing.T) {
 	for name, c := range map[string]struct{ apiVersion, metadata, kind, hook, source, spec, want string }{
 		"Composite": {spec: `parentResource: {apiVersion: v1, resource: things}, childResources: [{apiVersion: v1, resource: things}]`},
 		"Account":   {spec: `serviceAccountRef: {name: default, namespace: other}, parentResource: {apiVersion: v1, resource: things}`},
-		"Parents":   {spec: `parentResource: {apiVersion: v1, resource: clusterthings}`, want: "clusterthings are in no namespace"},
+		"Parents":   {spec: `parentResource: {apiVersion: v1, resource: clusterthings}`, want: "clusterthings are cluster-scoped"},
 		"Children": {
 			spec: `parentResource: {apiVersion: v1, resource: things}, childResources: [{apiVersion: v1, resource: clusterthings}]`,
-			want: "clusterthings are in no namespace",
+			want: "clusterthings are cluster-scoped",
 		},
 		"Decorated": {
 			kind: "DecoratorController", spec: `resources: [{apiVersion: v1, resource: things}, {apiVersion: v1, resource: clusterthings}]`,
-			want: "clusterthings are in no namespace",
+			want: "clusterthings are cluster-scoped",
 		},
 		"Inputs": {
 			kind: "MapController", spec: `parentResource: {apiVersion: v1, resource: things}, inputResources: [{apiVersion: v1, resource: clusterthings}]`,
-			want: "clusterthings are in no namespace",
+			want: "clusterthings are cluster-scoped",
 		},
 		"Service": {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{service: {name: a}, path: /}`},
 		"Host": {

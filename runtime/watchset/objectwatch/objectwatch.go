@@ -113,14 +113,14 @@ func selectByName(o *object, list cache.ListWithContextFunc, watchFunc cache.Wat
 			options.FieldSelector = byName
 			found, err := list(ctx, options)
 			if err != nil {
-				o.recordAccess(err)
+				o.recordAccess("list", err)
 			}
 			return found, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = byName
 			stream, err := watchFunc(ctx, options)
-			o.recordAccess(err)
+			o.recordAccess("watch", err)
 			return stream, err
 		},
 	}

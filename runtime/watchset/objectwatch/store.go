@@ -17,17 +17,22 @@ import (
 type object struct {
 	*watchset.Entry[Snapshot]
 	name Name
+	// denied is the verb of the request that AccessErr is of. Only the reflector's goroutine uses it.
+	denied string
 }
 
 // recordAccess records the result of a list or watch request. Denied access is reported because the user
 // must fix it. The reflector retries transient errors, such as a lost connection. If both list and watch
-// are denied, only the first error is kept, so that the two do not alternate.
-func (o *object) recordAccess(err error) {
+// are denied, only the errors of the first are kept, so that the two do not alternate.
+func (o *object) recordAccess(verb string, err error) {
 	last := o.Read().AccessErr
 	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
-	news := apierrors.ReasonForError(err) != apierrors.ReasonForError(last)
+	news := apierrors.ReasonForError(err) != apierrors.ReasonForError(last) || verb == o.denied
 	if (refused && news) || (err == nil && last != nil) {
-		o.Change(func(r *Snapshot) { r.AccessErr = o.withRemedy(err) })
+		if err = o.withRemedy(err); err == nil || last == nil || err.Error() != last.Error() {
+			o.denied = verb
+			o.Change(func(r *Snapshot) { r.AccessErr = err })
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func TestNamespacedRefused(t *testing.T) {
 	}
 	e.Apply(env.CRD(e.Group, "Global", "Cluster"))
 	tenant.DefineNamespaced(env.Decorator, "global", tenant.Targets("globals", ""), "attachments: ["+env.UpdatedConfigMaps+"]", hooks)
-	tenant.WaitForNamespacedCondition(env.Decorator, "global", "Accepted", "False", "are in no namespace")
+	tenant.WaitForNamespacedCondition(env.Decorator, "global", "Accepted", "False", "are cluster-scoped")
 	tenant.DefineNamespaced(env.Decorator, "first", tenant.Targets("things", ""), "attachments: ["+env.UpdatedConfigMaps+"]", hooks)
 	tenant.WaitForNamespacedCondition(env.Decorator, "first", "Accepted", "True")
 	e.Eventually(func() error { // What is created later is newer by a second.
@@ -217,7 +217,8 @@ func TestNamespaces(t *testing.T) {
 		of.ApplyThing("a", "", "text: one")
 	}
 	mark := e.Mark()
-	e.Start("--kubeconfig", host.Kubeconfig(), "--namespace="+tenant.Namespace, "--namespaces="+tenant.Namespace)
+	// Nothing is granted in the second namespace: that stops nothing in the first.
+	e.Start("--kubeconfig", host.Kubeconfig(), "--namespace="+tenant.Namespace, "--namespaces="+tenant.Namespace+","+stranger.Namespace)
 	tenant.WaitForNamespacedCondition(env.Composite, "web", "Ready", "True")
 	tenant.WaitFor(env.ConfigMaps, "a", env.HasText("one"))
 	e.Delete(env.NamespacedDefinitions(env.Composite), tenant.Namespace, "web")

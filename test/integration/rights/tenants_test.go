@@ -119,7 +119,7 @@ spec:
   `+spec+`
   hooks: {sync: {version: v2, script: {inline: "export const sync = () => ({attachments: []})", engine: JavaScript}}}
 `), 0o600))
-		if _, err := team.Cluster.Kubectl(team.T.Context(), as, "apply", "-f", file); err == nil || !strings.Contains(err.Error(), "leave it out") {
+		if _, err := team.Cluster.Kubectl(team.T.Context(), as, "apply", "-f", file); err == nil || !strings.Contains(err.Error(), "must be left out") {
 			team.T.Errorf("%s: error %v, want that it is to be left out", name, err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -401,8 +400,7 @@ func (s *Subject) verdict(a *sample) rollout.Verdict {
 	}
 	v.LetsGo = a.release.String()
 	if v.Held != "" {
-		kind, name := strings.ToLower(s.Definition.GetKind()), s.Definition.GetName()
-		v.Approve = fmt.Sprintf("libretto rollout approve %s/%s %s", kind, name, s.edit.id.Short())
+		v.Approve = fmt.Sprintf("libretto rollout approve %s %s", v1alpha1.ArgumentOf(s.Definition), s.edit.id.Short())
 	}
 	v.Sentence = s.sentence(v)
 	if v.Sentence == scripts.ServesText(s.Revision, v.Basis) && a.total == 0 && !a.partial {

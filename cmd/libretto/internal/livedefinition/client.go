@@ -61,18 +61,7 @@ type Definition struct {
 func (d *Definition) String() string { return apply.KeyOf(d.Object).String() }
 
 // Argument returns the definition as an argument of commands, with the flag for its namespace if it has one.
-func (d *Definition) Argument() string {
-	argument := argumentOf(d.Object)
-	if namespace := d.Object.GetNamespace(); namespace != "" {
-		argument += " -n " + namespace
-	}
-	return argument
-}
-
-// argumentOf returns KIND/NAME of a definition.
-func argumentOf(definition *unstructured.Unstructured) string {
-	return strings.TrimSuffix(v1alpha1.DefinitionResource(definition.GroupVersionKind()).Resource, "s") + "/" + definition.GetName()
-}
+func (d *Definition) Argument() string { return v1alpha1.ArgumentOf(d.Object) }
 
 // command returns the command line with a command for the definition.
 func (d *Definition) command(name string) string { return d.program + " " + name + " " + d.Argument() }
@@ -240,7 +229,8 @@ func (c *Client) Names(ctx context.Context) []string {
 			continue
 		}
 		for i := range list.Items {
-			all = append(all, argumentOf(&list.Items[i]))
+			argument, _, _ := strings.Cut(v1alpha1.ArgumentOf(&list.Items[i]), " ") // Completed for the namespace of -n.
+			all = append(all, argument)
 		}
 	}
 	return all

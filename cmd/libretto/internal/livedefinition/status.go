@@ -252,7 +252,10 @@ func (d *Definition) next(s *RolloutStatus) []string {
 		!strings.Contains(s.Message, "rollout approve") {
 		all = append(all, "correct the scripts, or let this revision through: "+d.command("rollout approve"))
 	}
-	if s.Phase == PhaseNotReady || s.Phase == PhaseFailing {
+	switch {
+	case s.Phase == PhaseNotReady && d.refusal() != "":
+		all = append(all, "correct the definition")
+	case s.Phase == PhaseNotReady, s.Phase == PhaseFailing:
 		all = append(all, "correct the scripts")
 	}
 	if s.unmatched {

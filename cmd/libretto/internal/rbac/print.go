@@ -61,6 +61,11 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 	}
 	name := "libretto-" + nameOf(d)
 	title := fmt.Sprintf("What %s needs as ServiceAccount %s/%s", d.Plan.Config.Definition, account.Namespace, account.Name)
+	withParents := func(need rights.Need) bool { return need.Place == rights.WithParents && need.Namespaced }
+	if !d.Plan.Config.Account.IsHost() && len(p.namespacesOf(d)) == 0 && slices.ContainsFunc(d.Needs, withParents) {
+		p.warn(fmt.Sprintf("%s: the ServiceAccount %s/%s gets rights in all namespaces: name those of the parents, as with --parents-in=%s",
+			d.Plan.Config.Definition, account.Namespace, account.Name, account.Namespace))
+	}
 	return printed{title, objectsOf(name, account, rights.Grants(d.Needs, p.namespacesOf(d)...))}
 }
 
