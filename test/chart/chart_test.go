@@ -189,6 +189,8 @@ func TestValues(t *testing.T) {
 		{"default", "CustomResourceDefinition mapcontrollers.metacontroller.k8s.io", "metadata.annotations.helm.sh/resource-policy", "keep"},
 		{"namespaces", deployment, "spec.template.spec.containers.0.args.3", "--namespaces=shop,blog"},
 		{"monitoring", "PodMonitor libretto/libretto", "metadata.labels.release", "prometheus"},
+		{"monitoring", "PrometheusRule libretto/libretto", "spec.groups.0.rules.0.labels.severity", "critical"},
+		{"monitoring", "ConfigMap libretto/libretto-dashboard", "metadata.annotations.grafana_folder", "Controllers"},
 		{"networkpolicy", "NetworkPolicy libretto/libretto", "spec.egress.1.to.0.ipBlock.cidr", "10.0.0.1/32"},
 		{"networkpolicy", "NetworkPolicy libretto/libretto", "spec.egress.2.ports.0.port", "8080"},
 		{"everything", "CustomResourceDefinition mapcontrollers.metacontroller.k8s.io", "metadata.annotations.helm.sh/resource-policy", ""},
