@@ -26,7 +26,7 @@ const (
 // refused are fields that no definition with a namespace may have, with why.
 var refused = map[string]string{
 	"namespace":         "must be left out: a definition with a namespace refers to its own namespace only",
-	"namespaceSelector": "leave it out: what a definition with a namespace sees is in its own",
+	"namespaceSelector": "must be left out: a definition with a namespace sees its own namespace only",
 	"directory":         "directories of the host are not for definitions with a namespace: use configMap",
 	"url":               "a definition with a namespace calls no url: give service and path, for a Service in its namespace",
 	"prometheus":        "the host asks no server for a definition with a namespace: use cel or job",
