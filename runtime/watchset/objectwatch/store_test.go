@@ -13,7 +13,9 @@ import (
 
 // TestRecordAccess has the reason why an object can't be read follow what the API server says, without alternating between two requests.
 func TestRecordAccess(t *testing.T) {
-	forbidden := func(why string) error { return apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New(why)) }
+	forbidden := func(why string) error {
+		return apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New(why))
+	}
 	o := &object{Entry: &watchset.Entry[Snapshot]{}, name: Name{Account: identity.Account{Namespace: "a", Name: "robot"}}}
 	for _, step := range []struct {
 		verb string
