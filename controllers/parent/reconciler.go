@@ -55,8 +55,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r.peer = &peers.Definition{Name: config.Definition, Sources: &r.sources, Claim: config.Variant.Claim, MayWrite: r.mayWrite}
 	r.pendingWrites.Completed = r.history.Note
 	r.sources = sources.Open(env.Pool, sources.Config{
-		Parents: config.Parents, Finalizer: config.Finalizing.Name, Namespace: env.Namespace, Children: config.Children, Managers: config.Managers, Inputs: config.Inputs,
-		Revisions: config.Revisions.Resource,
+		Parents: config.Parents, Finalizer: config.Finalizing.Name, Namespace: env.Namespace, Children: config.Children,
+		Managers: config.Managers, Inputs: config.Inputs, Revisions: config.Revisions.Resource,
 	})
 	if err := r.indexParents(); err != nil {
 		r.Close()
