@@ -118,16 +118,15 @@ func TestReload(t *testing.T) {
 			want: want{Message: `ConfigMap a/one: configmaps "one" is forbidden: <nil>: libretto rbac -f FILES --host prints what the host needs`, Settled: true, Changes: 1},
 		},
 		"ForbiddenTwice": {
-			reason: "a refusal in other words is no news",
+			reason: "a refusal that is repeated is no news",
 			before: func(w *env) {
-				verbs := []string{"list", "watch", "list"}
+				refusals := 3
 				w.client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-					if len(verbs) == 0 {
+					if refusals == 0 {
 						return false, nil, nil
 					}
-					verb := verbs[0]
-					verbs = verbs[1:]
-					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "one", errors.New(verb))
+					refusals--
+					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "one", errors.New("no"))
 				})
 				sync("1")(w)
 			},
