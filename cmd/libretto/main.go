@@ -35,8 +35,11 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
-// version is set by the linker.
-var version = "unreleased"
+// The linker sets both, of a release. Otherwise the compiler may know the commit.
+var (
+	version = "unreleased"
+	commit  string
+)
 
 func main() {
 	kustomize.Main()
@@ -45,7 +48,7 @@ func main() {
 	context.AfterFunc(ctx, stop)   // A second signal kills the process.
 	klog.SetLogger(logr.Discard()) // Commands without a cluster print no lines of client-go; serve sets its own.
 	w := cli.Process{
-		Args: arguments(os.Args), IsPlugin: programName(os.Args[0]) == pluginName, Version: version, Getenv: os.Getenv,
+		Args: arguments(os.Args), IsPlugin: programName(os.Args[0]) == pluginName, Version: version, Commit: commit, Getenv: os.Getenv,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: printable.Writer(os.Stderr),
 		StderrIsTerminal: func() bool { return cli.IsTerminal(os.Stderr) },
 	}

@@ -13,12 +13,12 @@ import (
 func TestVersion(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		c := cli.NewRoot(cli.Process{Args: args, Version: "v1", Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out}, commands...)
+		c := cli.NewRoot(cli.Process{Args: args, Version: "v1", Commit: "0123456789abcdef", Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out}, commands...)
 		err := c.ExecuteContext(t.Context())
 		return out.String(), err
 	}
 	text, err := run("version")
-	if err != nil || !strings.HasPrefix(text, "libretto v1 ") {
+	if err != nil || !strings.HasPrefix(text, "libretto v1 (0123456789ab) ") {
 		t.Errorf("version prints %q (%v)", text, err)
 	}
 	if flag, err := run("--version"); err != nil || flag != text {

@@ -68,7 +68,7 @@ type archive struct {
 }
 
 // pack writes all files of a release but the image to a folder: the manifests to install are one of them, and the checksums the last.
-func pack(version, programs, folder, root string, platforms []platform, install []byte) error {
+func pack(version string, c commit, programs, folder, root string, platforms []platform, install []byte) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func pack(version, programs, folder, root string, platforms []platform, install 
 	}
 	var archives []archive
 	for _, p := range platforms {
-		a, err := packPlatform(version, p, p.folder(programs), add)
+		a, err := packPlatform(version, c, p, p.folder(programs), add)
 		if err != nil {
 			return err
 		}
@@ -106,14 +106,10 @@ func pack(version, programs, folder, root string, platforms []platform, install 
 }
 
 // packPlatform adds the archive and the SBOM of a platform.
-func packPlatform(version string, p platform, folder string, add func(string, []byte) (string, error)) (archive, error) {
+func packPlatform(version string, c commit, p platform, folder string, add func(string, []byte) (string, error)) (archive, error) {
 	var entries []entry
 	for _, name := range names {
 		entries = append(entries, entry{name: name, mode: 0o755, path: filepath.Join(folder, name)})
-	}
-	c, err := readCommit(folder)
-	if err != nil {
-		return archive{}, err
 	}
 	text, err := compress(c.time, append(entries, entry{name: "LICENSE", mode: 0o644, path: filepath.Join(folder, "LICENSE")}))
 	if err != nil {
@@ -124,7 +120,7 @@ func packPlatform(version string, p platform, folder string, add func(string, []
 	if a.SHA256, err = add(a.Name, text); err != nil {
 		return a, err
 	}
-	bill, err := writeSBOM(version, folder)
+	bill, err := writeSBOM(version, c, folder)
 	if err != nil {
 		return a, err
 	}

@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 )
 
@@ -16,7 +14,7 @@ import (
 var names = []string{"libretto", "libretto-worker"}
 
 // build builds the programs of the checkout for some platforms, with the license beside them. They do not depend on where the checkout is.
-func build(ctx context.Context, root, version, programs string, platforms []platform) error {
+func build(ctx context.Context, root, version string, c commit, programs string, platforms []platform) error {
 	programs, err := filepath.Abs(programs)
 	if err != nil {
 		return err
@@ -31,8 +29,8 @@ func build(ctx context.Context, root, version, programs string, platforms []plat
 	for _, p := range platforms {
 		fmt.Fprintln(os.Stderr, "building", p)
 		folder := p.folder(programs)
-		command := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), "build", "-trimpath", "-buildvcs=auto",
-			"-ldflags=-s -w -X main.version="+version, "-o", folder+string(filepath.Separator), "./cmd/...")
+		command := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), "build", "-trimpath", "-buildvcs=false",
+			"-ldflags=-s -w -X main.version="+version+" -X main.commit="+c.revision, "-o", folder+string(filepath.Separator), "./cmd/...")
 		command.Dir = root
 		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch)
 		command.Stderr = os.Stderr
@@ -46,36 +44,26 @@ func build(ctx context.Context, root, version, programs string, platforms []plat
 	return nil
 }
 
-// commit is what a program was built from.
+// commit is what programs are built from.
 type commit struct {
 	revision string
-	// time is when it was committed, or 1970 if the program was not built in a checkout.
+	// time is when it was committed, or 1970 if there is no repository, as in an archive of the sources.
 	time time.Time
 }
 
-// commitOf returns what a build says of its commit.
-func commitOf(info *debug.BuildInfo) (commit, error) {
-	c := commit{time: time.Unix(0, 0).UTC()}
-	for _, setting := range info.Settings {
-		switch setting.Key {
-		case "vcs.revision":
-			c.revision = setting.Value
-		case "vcs.time":
-			at, err := time.Parse(time.RFC3339, setting.Value)
-			if err != nil {
-				return c, err
-			}
-			c.time = at
-		}
+// readCommit returns the commit of a checkout. Programs are not asked for theirs: in a worktree of git the compiler writes none.
+func readCommit(ctx context.Context, root string) (commit, error) {
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		return commit{time: time.Unix(0, 0).UTC()}, nil
 	}
-	return c, nil
-}
-
-// readCommit returns the commit of the programs in a folder.
-func readCommit(folder string) (commit, error) {
-	info, err := buildinfo.ReadFile(filepath.Join(folder, names[0]))
+	command := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct")
+	command.Dir = root
+	out, err := command.Output()
 	if err != nil {
-		return commit{}, err
+		return commit{}, fmt.Errorf("git log: %w", err)
 	}
-	return commitOf(info)
+	c, seconds := commit{}, int64(0)
+	_, err = fmt.Sscan(string(out), &c.revision, &seconds)
+	c.time = time.Unix(seconds, 0).UTC()
+	return c, err
 }

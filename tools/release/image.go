@@ -33,15 +33,9 @@ const (
 )
 
 // writeLayout writes the image of some platforms as an OCI layout, and returns the digest of its index.
-func writeLayout(version, programs, folder string, platforms []platform) (v1.Hash, error) {
-	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var labels map[string]string
+func writeLayout(version string, c commit, programs, folder string, platforms []platform) (v1.Hash, error) {
+	index, labels := mutate.IndexMediaType(empty.Index, types.OCIImageIndex), labelsOf(version, c)
 	for _, p := range platforms {
-		c, err := readCommit(p.folder(programs))
-		if err != nil {
-			return v1.Hash{}, err
-		}
-		labels = labelsOf(version, c)
 		image, err := imageOf(p, p.folder(programs), c.time, labels)
 		if err != nil {
 			return v1.Hash{}, err

@@ -29,7 +29,8 @@ func checkImage(t *testing.T, programs, revision string) {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(t.TempDir(), "layout")
-	if err := run(t.Context(), io.Discard, []string{"layout", "v1.2.3", programs, folder, own.String(), other.String()}); err != nil {
+	c := commit{revision, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	if _, err := writeLayout("v1.2.3", c, programs, folder, []platform{own, other}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(registry.New())

@@ -45,11 +45,11 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	case len(args) > 2 && args[0] == "all":
 		return writeAll(ctx, out, ".", args[1], args[2:])
 	case len(args) > 4 && args[0] == "layout":
-		platforms, err := parsePlatforms(args[4:])
+		platforms, c, err := prepare(ctx, ".", args[4:])
 		if err != nil {
 			return err
 		}
-		return printDigest(out, args[3])(writeLayout(args[1], args[2], args[3], platforms))
+		return printDigest(out, args[3])(writeLayout(args[1], c, args[2], args[3], platforms))
 	case len(args) == 3 && args[0] == "push":
 		return push(ctx, out, args[1], args[2])
 	default:
@@ -76,34 +76,36 @@ func (p platform) String() string { return p.OS + "/" + p.Arch }
 // folder returns where the programs of the platform are, among those of all.
 func (p platform) folder(programs string) string { return filepath.Join(programs, p.OS, p.Arch) }
 
-func parsePlatforms(words []string) ([]platform, error) {
+// prepare returns the platforms of arguments, and the commit of the checkout.
+func prepare(ctx context.Context, root string, words []string) ([]platform, commit, error) {
 	var platforms []platform
 	for _, word := range words {
 		system, arch, found := strings.Cut(word, "/")
 		if !found {
-			return nil, fmt.Errorf("platform %q: write OS/ARCH", word)
+			return nil, commit{}, fmt.Errorf("platform %q: write OS/ARCH", word)
 		}
 		platforms = append(platforms, platform{system, arch})
 	}
-	return platforms, nil
+	c, err := readCommit(ctx, root)
+	return platforms, c, err
 }
 
 // writeImage builds the programs of the platforms, and writes the image of them.
 func writeImage(ctx context.Context, out io.Writer, root, version string, words []string) error {
-	platforms, err := parsePlatforms(words)
+	platforms, c, err := prepare(ctx, root, words)
 	if err != nil {
 		return err
 	}
 	programs, folder := filepath.Join(root, programsFolder), filepath.Join(root, imageFolder)
-	if err := build(ctx, root, version, programs, platforms); err != nil {
+	if err := build(ctx, root, version, c, programs, platforms); err != nil {
 		return err
 	}
-	return printDigest(out, folder)(writeLayout(version, programs, folder, platforms))
+	return printDigest(out, folder)(writeLayout(version, c, programs, folder, platforms))
 }
 
 // writeAll writes all that a release has.
 func writeAll(ctx context.Context, out io.Writer, root, version string, words []string) error {
-	platforms, err := parsePlatforms(words)
+	platforms, c, err := prepare(ctx, root, words)
 	if err != nil {
 		return err
 	}
@@ -111,12 +113,12 @@ func writeAll(ctx context.Context, out io.Writer, root, version string, words []
 		return err
 	}
 	programs, folder := filepath.Join(root, programsFolder), filepath.Join(root, distFolder)
-	if err := build(ctx, root, version, programs, platforms); err != nil {
+	if err := build(ctx, root, version, c, programs, platforms); err != nil {
 		return err
 	}
 	linux := slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return p.OS != "linux" })
 	layout := filepath.Join(root, imageFolder)
-	digest, err := writeLayout(version, programs, layout, linux)
+	digest, err := writeLayout(version, c, programs, layout, linux)
 	if err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func writeAll(ctx context.Context, out io.Writer, root, version string, words []
 	if err != nil {
 		return err
 	}
-	if err := pack(version, programs, folder, root, platforms, install); err != nil {
+	if err := pack(version, c, programs, folder, root, platforms, install); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, folder)

@@ -59,7 +59,7 @@ func checkout(t *testing.T, folder string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := "package main\n\nvar version string\n\nfunc main() { println(version) }\n"
+	program := "package main\n\nvar version, commit string\n\nfunc main() { println(version, commit) }\n"
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/a\n\ngo 1.26\n", "LICENSE": "a license", ".gitignore": "/bin/\n",
 		"cmd/libretto/main.go": program, "cmd/libretto-worker/main.go": program,
@@ -103,17 +103,18 @@ var own = platform{"linux", runtime.GOARCH}
 
 // TestRelease makes a release of one commit in two folders. All files are the same, and fit one another.
 func TestRelease(t *testing.T) {
-	var outputs, revisions [2]string
+	var outputs [2]string
 	folders := [2]string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "another", "folder")}
+	revision := checkout(t, folders[0])
+	git(t, folders[0], "worktree", "add", "-q", folders[1])
 	for i, folder := range folders {
-		revisions[i] = checkout(t, folder)
 		var out bytes.Buffer
 		if err := writeAll(t.Context(), &out, folder, "v1.2.3", []string{own.String()}); err != nil {
 			t.Fatal(err)
 		}
 		outputs[i] = strings.ReplaceAll(out.String(), folder, "FOLDER")
 	}
-	if outputs[0] != outputs[1] || revisions[0] != revisions[1] || !strings.Contains(outputs[0], imageFolder+" sha256:") {
+	if outputs[0] != outputs[1] || !strings.Contains(outputs[0], imageFolder+" sha256:") {
 		t.Errorf("the same commit makes %q", outputs)
 	}
 	dist := filepath.Join(folders[0], distFolder)
@@ -128,13 +129,17 @@ func TestRelease(t *testing.T) {
 	if install := string(read(t, filepath.Join(dist, "install.yaml"))); !strings.Contains(install, image) {
 		t.Errorf("what is installed has no %s:\n%s", image, install)
 	}
+	host := exec.CommandContext(t.Context(), filepath.Join(own.folder(filepath.Join(folders[0], programsFolder)), "libretto"))
+	if said, err := host.CombinedOutput(); err != nil || string(said) != "v1.2.3 "+revision+"\n" {
+		t.Errorf("%v; the program says that it is %q", err, said)
+	}
 	t.Run("checksums", func(t *testing.T) { checkSums(t, dist) })
 	t.Run("krew", func(t *testing.T) { checkPlugin(t, dist) })
 	t.Run("chart", func(t *testing.T) { checkChart(t, filepath.Join(dist, "libretto-1.2.3.tgz")) })
 	t.Run("materials", func(t *testing.T) {
 		checkMaterials(t, filepath.Join(dist, "libretto_v1.2.3_linux_"+own.Arch+".cdx.json"))
 	})
-	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(folders[0], programsFolder), revisions[0]) })
+	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(folders[0], programsFolder), revision) })
 }
 
 // filesOf returns the files below a folder with their checksums.

@@ -17,15 +17,11 @@ import (
 
 // writeSBOM returns the bill of materials of the programs in a folder, as CycloneDX: the modules that the linker took, by what the programs
 // say themselves.
-func writeSBOM(version, folder string) ([]byte, error) {
+func writeSBOM(version string, c commit, folder string) ([]byte, error) {
 	components := map[string]cyclonedx.Component{}
 	bill := cyclonedx.NewBOM()
 	for _, name := range names {
 		info, err := buildinfo.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			return nil, err
-		}
-		c, err := commitOf(info)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +17,9 @@ type Process struct {
 	Args []string
 	// IsPlugin reports whether kubectl runs the program.
 	IsPlugin bool
-	// Version is the version of the program.
-	Version        string
+	// Version is the version of the program, and Commit what it was built from, or "" if only the compiler knows.
+	Version, Commit string
+
 	Getenv         func(string) string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -57,16 +59,24 @@ type Build struct {
 
 // Build returns what the program is.
 func (w Process) Build() Build {
-	return Build{Version: w.Version, Commit: commit(), Platform: runtime.GOOS + "/" + runtime.GOARCH, GoVersion: runtime.Version()}
+	return Build{Version: w.Version, Commit: cmp.Or(w.Commit, compiledCommit()), Platform: runtime.GOOS + "/" + runtime.GOARCH, GoVersion: runtime.Version()}
+}
+
+// Release returns the version, with the beginning of the commit.
+func (b Build) Release() string {
+	if b.Commit == "" {
+		return b.Version
+	}
+	return fmt.Sprintf("%s (%.12s)", b.Version, b.Commit)
 }
 
 // String returns what people read.
 func (b Build) String() string {
-	return fmt.Sprintf("libretto %s %s %s", b.Version, b.Platform, b.GoVersion)
+	return fmt.Sprintf("libretto %s %s %s", b.Release(), b.Platform, b.GoVersion)
 }
 
-// commit returns the commit that the program was built from, or "" if the build does not say.
-func commit() string {
+// compiledCommit returns the commit that the compiler has seen, or "" if there is none.
+func compiledCommit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
