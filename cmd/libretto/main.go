@@ -29,6 +29,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/types"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/versions"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -80,5 +81,5 @@ func arguments(line []string) []string {
 // commands are all that there are.
 var commands = []func(cli.Process) *cobra.Command{
 	serve.Command, scaffold.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
-	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, types.Command, rbac.Command, versionCommand,
+	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, types.Command, rbac.Command, versions.Command,
 }

@@ -32,7 +32,7 @@ func TestVersion(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := run("version", "-o", "xml"); err == nil || !strings.Contains(err.Error(), "there are text and json") {
+	if _, err := run("version", "-o", "xml"); err == nil || !strings.Contains(err.Error(), "there are text, json") {
 		t.Errorf("-o xml: error %v", err)
 	}
 }

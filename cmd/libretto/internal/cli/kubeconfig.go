@@ -126,12 +126,16 @@ func loadingRules(flag string, getenv func(string) string) (rules *clientcmd.Cli
 	return rules, "$KUBECONFIG, which is not set, as $HOME"
 }
 
+// ErrNoCluster is that neither a kubeconfig nor the process has a cluster.
+var ErrNoCluster = errors.New("no cluster")
+
 // podConfig returns the configuration of the cluster around the process.
 func podConfig(where string) (*rest.Config, configSource, error) {
 	config, err := rest.InClusterConfig()
 	switch {
 	case errors.Is(err, rest.ErrNotInCluster):
-		return nil, configSource{}, fmt.Errorf("no cluster: there is none in %s, and this process is not in a Pod: give --kubeconfig", where)
+		err = fmt.Errorf("%w: there is none in %s, and this process is not in a Pod: give --kubeconfig", ErrNoCluster, where)
+		return nil, configSource{}, err
 	case err != nil:
 		return nil, configSource{}, fmt.Errorf("the cluster around this process: %w", err)
 	}

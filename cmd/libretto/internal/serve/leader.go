@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 )
 
 // namespaceFile holds the namespace of a process in a cluster.
@@ -33,13 +37,15 @@ func ownNamespace(given string) string {
 // lead calls work with a config for its clients. With leader election, it first waits until this process holds the lease, and the clients
 // send writes only while it does. It returns when ctx ends, work returns or the lease is lost, but never before work has returned: only
 // then is the lease released.
-func lead(ctx context.Context, config *rest.Config, o *election, log logr.Logger, work func(context.Context, *rest.Config) error) error {
+func lead(
+	ctx context.Context, config *rest.Config, o *election, build cli.Build, log logr.Logger, work func(context.Context, *rest.Config) error,
+) error {
 	if !o.on {
 		return work(ctx, config)
 	}
 	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	lock, err := newLock(config, o, stop)
+	lock, err := newLock(config, o, build, stop)
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
@@ -79,18 +85,23 @@ func lead(ctx context.Context, config *rest.Config, o *election, log logr.Logger
 	return context.Cause(electing)
 }
 
-// newLock returns the lease. It calls onLost when this process led and does not any more.
-func newLock(config *rest.Config, o *election, onLost func(error)) (*lease, error) {
+// newLock returns the lease, whose labels say what holds it. It calls onLost when this process led and does not any more.
+func newLock(config *rest.Config, o *election, build cli.Build, onLost func(error)) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
 	// Neither names of hosts nor process IDs are unique: in containers both repeat.
-	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
-	namespace := ownNamespace(o.namespace)
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.name, identity, config, renewDeadline)
+	unique, namespace := string(uuid.NewUUID()), ownNamespace(o.namespace)
+	own := rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
+	own.Timeout = renewDeadline / 2 // No single request may cost the lease.
+	client, err := coordinationv1.NewForConfig(own)
 	if err != nil {
 		return nil, err
 	}
-	return newLease(lock, namespace+"/"+o.name, time.Now, onLost), nil
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.name}, Client: client, Labels: cli.LeaseLabels(build, unique),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + unique},
+	}
+	return newLease(lock, lock.Describe(), time.Now, onLost), nil
 }

@@ -76,7 +76,7 @@ func defaultOptions() *options {
 		scripts:       scriptOptions{preview: true, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
 		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto", namespaceDefinitions: 20,
-		election: election{name: "metacontroller"},
+		election: election{name: cli.DefaultLease},
 	}
 }
 

@@ -107,7 +107,7 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 		"version", w.Version, "server", config.Host, "context", from.Context, "kubeconfig", from.File,
 	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
 	go returnMemory(ctx)
-	return lead(ctx, config, &o.election, log, countLeader(s.registry, s.host))
+	return lead(ctx, config, &o.election, w.Build(), log, countLeader(s.registry, s.host))
 }
 
 // newRegistry returns a registry with the metrics of the process.
