@@ -9,8 +9,8 @@ import (
 // DefaultLease is the name of the host's lease: it is metacontroller's, so that only one of the two works.
 const DefaultLease = "metacontroller"
 
-// The labels of a lease, by which a host says what it is. HolderLabel is the end of the holder's identity: another one keeps the labels when
-// it takes the lease.
+// The labels of a lease, by which a host says what it is. HolderLabel is the end of the holder's identity: another one keeps the labels
+// when it takes the lease.
 const (
 	NameLabel    = "app.kubernetes.io/name"
 	VersionLabel = "app.kubernetes.io/version"

@@ -59,7 +59,10 @@ type Build struct {
 
 // Build returns what the program is.
 func (w Process) Build() Build {
-	return Build{Version: w.Version, Commit: cmp.Or(w.Commit, compiledCommit()), Platform: runtime.GOOS + "/" + runtime.GOARCH, GoVersion: runtime.Version()}
+	return Build{
+		Version: w.Version, Commit: cmp.Or(w.Commit, compiledCommit()),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, GoVersion: runtime.Version(),
+	}
 }
 
 // Release returns the version, with the beginning of the commit.

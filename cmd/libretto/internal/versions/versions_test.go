@@ -125,7 +125,9 @@ func TestVersion(t *testing.T) {
 	}{
 		"no cluster":       {kubeconfig: "/nonexistent", out: first},
 		"one that is gone": {kubeconfig: kubeconfig(t, closed.URL), out: first, problem: "the hosts are not known: "},
-		"no host":          {kubeconfig: server(t, &coordinationv1.LeaseList{}, nil), out: first, problem: "no host in the cluster holds a lease"},
+		"no host": {
+			kubeconfig: server(t, &coordinationv1.LeaseList{}, nil), out: first, problem: "no host in the cluster holds a lease",
+		},
 		"the same": {
 			kubeconfig: server(t, &coordinationv1.LeaseList{Items: []coordinationv1.Lease{same}}, nil),
 			out:        "\nhost v1.4.2 (aaaa) in namespace libretto, lease metacontroller\n",
