@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -40,8 +41,8 @@ type authorization struct {
 // returns when to ask again, or zero.
 func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Duration {
 	newest, reviewer, before := s.latest(), r.config.Environment.Access, s.rights
-	s.hasAccount.Store(newest != nil && !newest.plan.Config.Account.IsHost())
 	if s.rights = nil; newest == nil || reviewer == nil || newest.plan.Config.Account.IsHost() {
+		s.reviewedIn.Store(nil)
 		return 0
 	}
 	r.watchRights()
@@ -66,6 +67,11 @@ func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Dur
 		forEvents = append(forEvents, rights.At(needs, rights.Informative, namespace)...)
 	}
 	forOthers := rights.FixedAt(needs, rights.Required)
+	reviewedIn := sets.New(namespaces...)
+	for _, right := range slices.Concat(forOthers, forEvents) {
+		reviewedIn.Insert(right.Namespace)
+	}
+	s.reviewedIn.Store(&reviewedIn)
 	now.forParents, now.forOthers, now.forEvents, now.asked = ask(forParents), ask(forOthers), ask(forEvents), len(forParents)+len(forOthers)
 	if s.rights = now; before != nil && len(now.forParents) < len(before.forParents) && s.running != nil {
 		for _, i := range s.all() {
@@ -78,17 +84,25 @@ func (r *Reconciler) reviewRights(ctx context.Context, s *runtimeState) time.Dur
 	return 0
 }
 
-// rightsChanged forgets what accounts may do, and has definitions with accounts reviewed.
-func (r *Reconciler) rightsChanged() {
-	r.config.Environment.Access.Expire()
+// rightsChanged forgets what accounts may do in some namespaces, or in all if an empty one is among them, and has definitions reviewed
+// that need rights there: whoever may write Roles in one costs others nothing.
+func (r *Reconciler) rightsChanged(namespaces sets.Set[string]) {
+	r.config.Environment.Access.Expire(namespaces)
 	r.rightsChanges.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, s := range r.states {
-		if s.hasAccount.Load() {
+		if s.needsRightsIn(namespaces) {
 			r.queue.Enqueue(key)
 		}
 	}
+}
+
+// needsRightsIn reports whether the account of the definition, if it has one, needs rights in one of some namespaces, of which an empty one
+// stands for all.
+func (s *runtimeState) needsRightsIn(namespaces sets.Set[string]) bool {
+	in := s.reviewedIn.Load()
+	return in != nil && (namespaces.Has("") || in.HasAny(namespaces.UnsortedList()...))
 }
 
 // parentNamespaces returns the namespaces of all parents, sorted.

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
@@ -55,6 +56,21 @@ func TestAuthorizedCondition(t *testing.T) {
 			if !strings.Contains(c.Message, part) {
 				t.Errorf("%s: message %q lacks %q", name, c.Message, part)
 			}
+		}
+	}
+}
+
+// TestNeedsRightsIn has the rights of a definition reviewed after changes where it needs some, and after those for all namespaces.
+func TestNeedsRightsIn(t *testing.T) {
+	var s runtimeState
+	if s.needsRightsIn(sets.New("")) {
+		t.Error("a definition without an account is reviewed")
+	}
+	in := sets.New("shop", "scripts")
+	s.reviewedIn.Store(&in)
+	for changed, want := range map[string]bool{"": true, "shop": true, "scripts": true, "blog": false} {
+		if got := s.needsRightsIn(sets.New("other", changed)); got != want {
+			t.Errorf("after a change in %q: %v, want %v", changed, got, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
@@ -50,8 +51,8 @@ type runtimeState struct {
 	approved approvedBy
 	// rights are what the account of the newest spec lacks, or nil if it has none.
 	rights *authorization
-	// hasAccount reports whether the newest spec names an account. Any goroutine may read it.
-	hasAccount atomic.Bool
+	// reviewedIn are the namespaces in which the account of the newest spec needs rights, or nil if it names none. Any goroutine may read it.
+	reviewedIn atomic.Pointer[sets.Set[string]]
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/utils/clock"
 
@@ -238,12 +239,12 @@ func (r *Reviewer) Forget(account identity.Account, resource schema.GroupVersion
 	delete(r.reviews, question{account, everywhere})
 }
 
-// Expire drops all answers, as what accounts may do has changed.
-func (r *Reviewer) Expire() {
+// Expire drops the answers about some namespaces, as what accounts may do there has changed, and all if an empty one is among them.
+func (r *Reviewer) Expire(namespaces sets.Set[string]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
-	clear(r.reviews)
+	maps.DeleteFunc(r.reviews, func(of question, _ review) bool { return namespaces.Has("") || namespaces.Has(of.Namespace) })
 }
 
 // missing returns the error Forbidden for a right, with what follows from it.

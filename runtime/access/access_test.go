@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/fake"
 	client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	clienttesting "k8s.io/client-go/testing"
@@ -209,13 +210,15 @@ func TestMissing(t *testing.T) {
 			"create pods in the namespace a, update pods/status in the namespace a, watch secrets token in the namespace b", 6, false},
 		{"That was just said.", func() { allowed["create pods   "] = true },
 			"create pods in the namespace a, update pods/status in the namespace a, watch secrets token in the namespace b", 0, false},
+		{"Rights have changed elsewhere.", func() { r.Expire(sets.New("c")) },
+			"create pods in the namespace a, update pods/status in the namespace a, watch secrets token in the namespace b", 0, false},
 		{"Rights have changed: one is granted everywhere, and one for a name.",
-			func() { r.Expire(); allowed["watch secrets  token b"] = true }, "update pods/status in the namespace a", 5, false},
+			func() { r.Expire(sets.New("")); allowed["watch secrets  token b"] = true }, "update pods/status in the namespace a", 5, false},
 		{"What is missing is asked for again, and nothing else.", func() { clock.SetTime(clock.Now().Add(deniedTTL)) },
 			"update pods/status in the namespace a", 2, false},
 		{"What may be read is asked for again before what may be written.", func() { clock.SetTime(clock.Now().Add(readTTL)) },
 			"update pods/status in the namespace a", 4, false},
-		{"What can't be asked is not missing.", func() { r.Expire(); failure = errBroken }, "", 3, true},
+		{"What can't be asked is not missing.", func() { r.Expire(sets.New("")); failure = errBroken }, "", 3, true},
 	} {
 		if asked = 0; step.change != nil {
 			step.change()

@@ -7,8 +7,10 @@ import (
 
 	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
@@ -38,10 +40,11 @@ var NamespacedRightsResources = []string{"roles", "rolebindings"}
 // changePause the time until the next one is: each costs reviews for all definitions with accounts.
 const changeDelay, changePause = 500 * time.Millisecond, time.Second
 
-// Begin watches until ctx ends, and calls changed after each change. Only the first call does anything.
-func (c *Changes) Begin(ctx context.Context, changed func()) {
+// Begin watches until ctx ends, and calls changed after each change, with the namespaces in which rights have changed: an empty one stands
+// for all. Only the first call does anything.
+func (c *Changes) Begin(ctx context.Context, changed func(namespaces sets.Set[string])) {
 	c.begun.Do(func() {
-		events := make(chan struct{}, 1)
+		events := &eventStore{namespaces: sets.New[string](), wake: make(chan struct{}, 1)}
 		of := func(resource string) metadata.Getter {
 			return c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
 		}
@@ -60,10 +63,10 @@ func (c *Changes) Begin(ctx context.Context, changed func()) {
 }
 
 // notify calls changed for events, once for those that come together.
-func (c *Changes) notify(ctx context.Context, events <-chan struct{}, changed func()) {
+func (c *Changes) notify(ctx context.Context, events *eventStore, changed func(sets.Set[string])) {
 	for {
 		select {
-		case <-events:
+		case <-events.wake:
 		case <-ctx.Done():
 			return
 		}
@@ -72,11 +75,9 @@ func (c *Changes) notify(ctx context.Context, events <-chan struct{}, changed fu
 		case <-ctx.Done():
 			return
 		}
-		select {
-		case <-events:
-		default:
+		if namespaces := events.take(); len(namespaces) > 0 {
+			changed(namespaces)
 		}
-		changed()
 		select {
 		case <-c.Clock.After(changePause):
 		case <-ctx.Done():
@@ -86,7 +87,7 @@ func (c *Changes) notify(ctx context.Context, events <-chan struct{}, changed fu
 }
 
 // watch watches a resource until ctx ends. After an error it begins again, later each time.
-func (c *Changes) watch(ctx context.Context, resource string, client metadata.ResourceInterface, events chan<- struct{}) {
+func (c *Changes) watch(ctx context.Context, resource string, client metadata.ResourceInterface, events *eventStore) {
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
@@ -96,7 +97,7 @@ func (c *Changes) watch(ctx context.Context, resource string, client metadata.Re
 		},
 	}
 	from := cache.ToListWatcherWithWatchListSemantics(lists, c.Client)
-	reflector := cache.NewReflectorWithOptions(from, &metav1.PartialObjectMetadata{}, eventStore(events), cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(from, &metav1.PartialObjectMetadata{}, events, cache.ReflectorOptions{
 		Logger: &c.Log, Name: resource,
 	})
 	pause := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 5 * time.Minute}
@@ -108,28 +109,49 @@ func (c *Changes) watch(ctx context.Context, resource string, client metadata.Re
 	})
 }
 
-// eventStore keeps no object, and notes that there was an event.
-type eventStore chan<- struct{}
+// eventStore keeps no object, and notes where there were events.
+type eventStore struct {
+	wake chan struct{}
 
-func (s eventStore) note() error {
+	mu         sync.Mutex
+	namespaces sets.Set[string]
+}
+
+func (s *eventStore) note(obj any) error {
+	namespace := ""
+	if object, err := meta.Accessor(obj); err == nil {
+		namespace = object.GetNamespace()
+	}
+	s.mu.Lock()
+	s.namespaces.Insert(namespace)
+	s.mu.Unlock()
 	select {
-	case s <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 	return nil
 }
 
+// take returns where there were events since it was called last.
+func (s *eventStore) take() sets.Set[string] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.namespaces
+	s.namespaces = sets.New[string]()
+	return taken
+}
+
 // Add notes an object that has come.
-func (s eventStore) Add(any) error { return s.note() }
+func (s *eventStore) Add(obj any) error { return s.note(obj) }
 
 // Update notes an object that has changed.
-func (s eventStore) Update(any) error { return s.note() }
+func (s *eventStore) Update(obj any) error { return s.note(obj) }
 
 // Delete notes an object that is gone.
-func (s eventStore) Delete(any) error { return s.note() }
+func (s *eventStore) Delete(obj any) error { return s.note(obj) }
 
-// Replace notes a list.
-func (s eventStore) Replace([]any, string) error { return s.note() }
+// Replace notes a list: what has changed since the last one is not known.
+func (s *eventStore) Replace([]any, string) error { return s.note(nil) }
 
 // Resync does nothing.
-func (s eventStore) Resync() error { return nil }
+func (s *eventStore) Resync() error { return nil }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata/fake"
 	"k8s.io/utils/clock"
 )
@@ -20,14 +21,17 @@ func TestChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		client := fake.NewSimpleMetadataClient(scheme)
-		calls := 0
+		var reported []sets.Set[string]
 		changes := &Changes{Client: client, Clock: clock.RealClock{}, Log: logr.Discard()}
 		for range 2 { // The second call does nothing.
-			changes.Begin(t.Context(), func() { calls++ })
+			changes.Begin(t.Context(), func(namespaces sets.Set[string]) { reported = append(reported, namespaces) })
 		}
 		settle := func() { time.Sleep(10 * time.Second); synctest.Wait() }
 		settle()
-		begun := calls
+		if len(reported) == 0 || !reported[0].Has("") {
+			t.Errorf("the first lists are reported as changes in %v", reported)
+		}
+		reported = nil
 		roles := client.Resource(rbacv1.SchemeGroupVersion.WithResource("roles")).Namespace("a").(fake.MetadataClient)
 		create := func(name string) {
 			role := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
@@ -38,14 +42,14 @@ func TestChanges(t *testing.T) {
 		}
 		create("a")
 		create("b")
-		if settle(); calls != begun+1 {
-			t.Errorf("two at once were reported %d times", calls-begun)
+		if settle(); len(reported) != 1 || !reported[0].Equal(sets.New("a")) {
+			t.Errorf("two at once were reported as %v", reported)
 		}
 		if err := roles.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if settle(); calls != begun+2 {
-			t.Errorf("another one was reported %d times", calls-begun-1)
+		if settle(); len(reported) != 2 || !reported[1].Equal(sets.New("a")) {
+			t.Errorf("another one was reported as %v", reported[1:])
 		}
 	})
 }
