@@ -17,6 +17,9 @@ var targets = map[string]string{
 	"controlplane": "controlplane",
 	"kubectl":      "controlplane",
 	"libretto":     "build",
+
+	"libretto-worker": "build",
+	"tools/release":   "bin/tools/release",
 }
 
 // Binary is the absolute path of a program in bin/. A missing one is an error that says how to build it, never a
