@@ -127,17 +127,21 @@ func RightsFor(change apply.Change) []access.Right {
 // checksRights reports whether the API server is asked what the account of the definition may do.
 func (r *shared) checksRights() bool { return !r.config.Account.IsHost() && r.env.Access != nil }
 
+// checksReads reports whether the API server is asked what hooks may be shown.
+func (r *shared) checksReads() bool { return !r.config.Account.IsHost() && r.env.Reads != nil }
+
 // mayRead returns an error unless the account of the definition may list and watch a resource in a namespace, or the objects of some names.
+// It is called if checksReads.
 func (r *shared) mayRead(ctx context.Context, resource schema.GroupVersionResource, namespace string, names ...string) error {
-	if r.config.Account.IsHost() || r.env.Reads == nil {
-		return nil
-	}
 	return r.env.Reads.MayRead(identity.WithAccount(ctx, r.config.Account), resource, namespace, names...)
 }
 
 // checkReads returns an error unless the account of the definition may list and watch objects of a resource where they are. The caches are
 // filled by the host's account, so that it is called before hooks are shown an object.
 func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
+	if !p.checksReads() {
+		return nil
+	}
 	for i, object := range objects {
 		namespace := object.GetNamespace()
 		if i > 0 && objects[i-1].GetNamespace() == namespace {
@@ -153,7 +157,7 @@ func (p *pass) checkReads(ctx context.Context, resource schema.GroupVersionResou
 // checkRelated is checkReads for the related objects of rules. A rule needs the right to read where it looks, as that there is nothing is
 // an answer too.
 func (p *pass) checkRelated(ctx context.Context, rules []*related.Rule, found []*unstructured.Unstructured) error {
-	if p.env.Reads == nil {
+	if !p.checksReads() {
 		return nil
 	}
 	for _, rule := range rules {
