@@ -120,7 +120,7 @@ func packPlatform(version string, c commit, p platform, folder string, add func(
 	if a.SHA256, err = add(a.Name, text); err != nil {
 		return a, err
 	}
-	bill, err := writeSBOM(version, c, folder)
+	bill, err := sbomOf(version, c, folder)
 	if err != nil {
 		return a, err
 	}

@@ -15,9 +15,9 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM returns the bill of materials of the programs in a folder, as CycloneDX: the modules that the linker took, by what the programs
+// sbomOf returns the bill of materials of the programs in a folder, as CycloneDX: the modules that the linker took, by what the programs
 // say themselves.
-func writeSBOM(version string, c commit, folder string) ([]byte, error) {
+func sbomOf(version string, c commit, folder string) ([]byte, error) {
 	components := map[string]cyclonedx.Component{}
 	bill := cyclonedx.NewBOM()
 	for _, name := range names {
