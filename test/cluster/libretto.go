@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -104,6 +105,15 @@ func (l *Libretto) Log() string { return l.output.String() }
 
 // Metrics reads the process's metrics.
 func (l *Libretto) Metrics(ctx context.Context) (Metrics, error) {
+	text, err := l.MetricsText(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMetrics(bytes.NewReader(text))
+}
+
+// MetricsText returns the process's metrics in Prometheus' text format.
+func (l *Libretto) MetricsText(ctx context.Context) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.address("metrics")+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -113,7 +123,7 @@ func (l *Libretto) Metrics(ctx context.Context) (Metrics, error) {
 		return nil, fmt.Errorf("libretto's metrics: %w", err)
 	}
 	defer response.Body.Close()
-	return ParseMetrics(response.Body)
+	return io.ReadAll(response.Body)
 }
 
 // PeakMemory is the most memory that the process has had resident, in bytes, without that of its workers.

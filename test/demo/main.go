@@ -18,9 +18,11 @@ import (
 
 func main() {
 	picture := flag.String("picture", "", "write a recording of the edits to this file, as an SVG")
+	metrics := flag.String("metrics", "", "write what libretto exposes on /metrics each second to this file")
 	flag.Parse()
 	steps.Main("demo", func(out *steps.Report) steps.Program {
 		d := newDemo(os.Getenv("KUBECONFIG"), out)
+		d.metrics = *metrics
 		return steps.Program{
 			Title:   "Libretto: Kubernetes controllers that are scripts in ConfigMaps",
 			Steps:   d.steps(),
@@ -68,6 +70,7 @@ const (
 type demo struct {
 	*steps.Session
 	kubeconfig string     // Of the external cluster; empty if the demo starts a control plane.
+	metrics    string     // The file for what libretto exposes; empty if none.
 	cleanups   [][]string // Arguments of kubectl, run last to first.
 	script     string     // The newest script that loads.
 }

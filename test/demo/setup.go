@@ -130,7 +130,10 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.installDefinitions(ctx); err != nil {
 		return err
 	}
-	return d.StartLibretto(ctx)
+	if err := d.StartLibretto(ctx); err != nil || d.metrics == "" {
+		return err
+	}
+	return d.RecordMetrics(d.metrics)
 }
 
 func (d *demo) installDefinitions(ctx context.Context) error {

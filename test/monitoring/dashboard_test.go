@@ -24,6 +24,7 @@ type panel struct {
 	Type, Title, Description string
 	GridPos                  struct{ X, Y, W, H int }
 	Targets                  []struct{ Expr string }
+	FieldConfig              struct{ Defaults struct{ Unit string } }
 }
 
 func readDashboard(t *testing.T) dashboard {

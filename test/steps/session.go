@@ -22,6 +22,8 @@ type Session struct {
 	WorkDir  string // For files, and kubectl's cache.
 	Libretto *cluster.Libretto
 	Watch    *Watch
+
+	stopScraping func() error // Nil before RecordMetrics.
 }
 
 // StartControlPlane starts a control plane of the session's own.
@@ -114,6 +116,9 @@ func (s *Session) Stop() error {
 	var errs []error
 	if s.Watch != nil {
 		s.Watch.Stop()
+	}
+	if s.stopScraping != nil {
+		errs = append(errs, s.stopScraping())
 	}
 	if s.Libretto != nil {
 		errs = append(errs, s.Libretto.Stop())

@@ -19,7 +19,8 @@ import (
 // enough for a demo that builds what it is made of first.
 const enough = 5 * time.Minute
 
-func TestDemo(t *testing.T) { runProgram(t, "./test/demo") }
+// TestDemo also leaves the record of metrics that DEMO_METRICS names, for the test of the dashboard.
+func TestDemo(t *testing.T) { runProgram(t, "./test/demo", "-metrics="+os.Getenv("DEMO_METRICS")) }
 
 func TestVitess(t *testing.T) { runProgram(t, "./examples/vitess/demo") }
 
