@@ -46,9 +46,8 @@ type Config struct {
 	Spec string
 	// Guard bounds what edits delete. Nil, as offline, means that nothing does.
 	Guard DeletionGuard
-	// StatusWithObject makes a parent without a status subresource have its status written with
-	// the object. Otherwise no status is written.
-	StatusWithObject bool
+	// Status is what is written of the status of parents.
+	Status StatusWrites
 	// Customize configures the customize hook, or is nil if there is none.
 	Customize *related.Customize
 	// Selector returns what a parent selects: orphans to adopt, or inputs. It is nil if parents
@@ -68,6 +67,14 @@ type Config struct {
 	// Changed is called when the definition's own status may be out of date: a parent came or
 	// went, or a hook is paused. It must return soon.
 	Changed func()
+}
+
+// StatusWrites is what is written of the status of parents.
+type StatusWrites struct {
+	// WithObject makes a parent without a status subresource have its status written with the object. Otherwise none is written.
+	WithObject bool
+	// Conditions adds the conditions of a sync, unless the hooks return some of them.
+	Conditions bool
 }
 
 // Revisions configures the ControllerRevisions of a definition's parents.

@@ -69,12 +69,16 @@ func (r *Reconciler) BusyAt() time.Time { return r.lastSyncs.BusyAt() }
 
 // noteSync notes how a pass ended, if the scripts are rolled out.
 func (p *pass) noteSync(retry controller.Retry, err error) {
-	changed := p.lastSyncs.Note(p.key, p.parent.GetUID(), health.Sync{
-		Spec: p.config.Spec, Revision: p.programs.Revision, Retry: retry, Err: err, WroteChildren: p.writes.children,
-		Rolling: p.desired.Rolling, Unchanged: p.unchanged, Children: p.observed.Children, Waits: p.waits.Of(p.key),
-	})
-	if changed {
+	if p.lastSyncs.Note(p.key, p.parent.GetUID(), p.ended(retry, err, p.waits.Of(p.key))) {
 		p.config.Changed()
+	}
+}
+
+// ended returns how the pass ends.
+func (p *pass) ended(retry controller.Retry, err error, waits []variant.Wait) health.Sync {
+	return health.Sync{
+		Spec: p.config.Spec, Revision: p.programs.Revision, Retry: retry, Err: err, WroteChildren: p.writes.children,
+		Rolling: p.desired.Rolling, Unchanged: p.unchanged, Children: p.observed.Children, Waits: waits,
 	}
 }
 

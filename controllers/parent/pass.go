@@ -135,6 +135,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	p.desired, p.answered = desired, true
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
+	p.addSyncConditions(&desired, applied)
 	// 4. Write the status, even if some children could not be applied, or leave it to the next pass.
 	written := p.writeParent(ctx, desired, applied == nil)
 	// 5. Report what waits, what has no effect, and what the hooks want to be known.
@@ -147,7 +148,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 // endWithoutAnswer ends a pass that has failed with err before the hooks answered.
 func (p *pass) endWithoutAnswer(ctx context.Context, err error, repeatable bool) (controller.Result, error) {
 	p.noteNoAnswer(ctx, err)
-	return p.retry(p.writeLeftStatus(ctx, err), repeatable)
+	return p.retry(p.writeSyncConditions(ctx, p.writeLeftStatus(ctx, err), repeatable), repeatable)
 }
 
 // endUnchanged ends a pass that would call no hook and write nothing, as the last one saw the same and had that result.

@@ -81,9 +81,55 @@ func (p *pass) writeLeftStatus(ctx context.Context, err error) error {
 	return err
 }
 
+// addSyncConditions adds the conditions of a pass that has applied the children, or failed to, to the desired status.
+func (p *pass) addSyncConditions(desired *variant.Desired, applied error) {
+	if !p.hasSyncConditions() {
+		return
+	}
+	before := jsonvalue.ObjectIn(p.parent.Object, "status")
+	if desired.Status == nil { // What others write stays.
+		desired.Status, desired.StatusOrigin = variant.MergeFields(before, nil), variant.StatusMerged
+	}
+	err := failure.Join(append(desired.Problems, applied))
+	ended := p.ended(failure.RetryOf(err, !p.used.nondeterministic.Load()), err, desired.Waits())
+	desired.Status = statuses.WithSyncConditions(desired.Status, before, ended, p.parent.GetGeneration(), p.observed.Now)
+	p.desired = *desired
+}
+
+// writeSyncConditions writes the conditions of a pass that has failed with err before it had an answer. It returns err, with that of the
+// write if it is of use. What soon passes is not written.
+func (p *pass) writeSyncConditions(ctx context.Context, err error, repeatable bool) error {
+	if !p.hasSyncConditions() || ctx.Err() != nil || errors.Is(err, controller.ErrLater) || errors.Is(err, errGone) ||
+		p.partBacksOff(ctx, loops.ParentStatus) {
+		return err
+	}
+	before := jsonvalue.ObjectIn(p.parent.Object, "status")
+	ended := p.ended(failure.RetryOf(err, repeatable), err, nil)
+	status := statuses.WithSyncConditions(variant.MergeFields(before, map[string]any{ObservedGenerationField: p.parent.GetGeneration()}),
+		before, ended, p.parent.GetGeneration(), p.env.Clock.Now())
+	if p.status.Stored(p.source.Resource, p.parent, status) {
+		return err
+	}
+	updated, failed := p.status.Write(ctx, p.source.Resource, p.parent, status)
+	if failed != nil {
+		return failure.Join([]error{err, failed})
+	}
+	if updated != nil {
+		before := p.parent
+		p.setParent(updated)
+		p.notePart(loops.ParentStatus, before)
+	}
+	return err
+}
+
+// hasSyncConditions reports whether the status has conditions of syncs. Those of a built-in kind are another controller's.
+func (p *pass) hasSyncConditions() bool {
+	return p.config.Status.Conditions && p.source.HasStatus && p.source.Custom
+}
+
 // hasStatus reports whether there is a status to write.
 func (p *pass) hasStatus(desired variant.Desired) bool {
-	return desired.Status != nil && (p.source.HasStatus || p.config.StatusWithObject)
+	return desired.Status != nil && (p.source.HasStatus || p.config.Status.WithObject)
 }
 
 // leaveSharedStatus leaves the status of a parent alone if no hook has returned one, and another definition may write it.
@@ -97,7 +143,7 @@ func (p *pass) leaveSharedStatus(desired *variant.Desired) {
 // mayWrite reports whether the definition writes a part of its parents. Composites and maps write a status whatever their hooks answer. A
 // decorator writes what its hook returns: that is known once it has, or once all parents have been synced.
 func (r *shared) mayWrite(source *sources.Parent, part string) bool {
-	if part == loops.ParentStatus && !r.config.StatusWithObject {
+	if part == loops.ParentStatus && !r.config.Status.WithObject {
 		return source.HasStatus
 	}
 	return r.detector.Own.HasWritten(part) || part == loops.ParentStatus && !r.states.HasSwept()

@@ -27,6 +27,28 @@ func (e *Env) ConditionOf(object *unstructured.Unstructured, kind string) metav1
 	return metav1.Condition{}
 }
 
+// Kstatus returns what kstatus makes of a custom resource, by its documented rules, of which the first one that applies counts.
+func (e *Env) Kstatus(object *unstructured.Unstructured) string {
+	observed, found, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	is := func(condition string) string { return string(e.ConditionOf(object, condition).Status) }
+	for _, rule := range []struct {
+		applies bool
+		status  string
+	}{
+		{object.GetDeletionTimestamp() != nil, "Terminating"},
+		{found && observed != object.GetGeneration(), "InProgress"},
+		{is("Reconciling") == "True", "InProgress"},
+		{is("Stalled") == "True", "Failed"},
+		{is("Ready") == "True", "Current"},
+		{is("Ready") == "False" || is("Ready") == "Unknown", "InProgress"},
+	} {
+		if rule.applies {
+			return rule.status
+		}
+	}
+	return "Current" // Nothing is known of it.
+}
+
 // WaitForCondition waits for a condition of a CompositeController, as WaitForConditionOf does.
 func (e *Env) WaitForCondition(name, condition, status string, parts ...string) metav1.Condition {
 	e.T.Helper()

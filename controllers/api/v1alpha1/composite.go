@@ -68,6 +68,7 @@ type CompositeControllerSpec struct {
 }
 
 // CompositeParentRule names the resource whose objects are the parents.
+// +kubebuilder:validation:XValidation:rule="!has(self.statusConditions) || self.statusConditions != 'Sync' || !has(self.statusWrites) || self.statusWrites != 'Never'",message="conditions of a sync are in the status: set statusWrites to Always or WhenReturned, or leave statusConditions out",fieldPath=".statusConditions"
 type CompositeParentRule struct {
 	ParentRule `json:",inline"`
 	// RevisionHistory selects the fields whose change is rolled out.
@@ -79,7 +80,22 @@ type CompositeParentRule struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Always;WhenReturned;Never
 	StatusWrites StatusWrites `json:"statusWrites,omitempty"`
+	// StatusConditions is where the conditions Ready, Reconciling and Stalled of a parent
+	// come from: Hook, or Sync, by which the host says of its own sync whether the children
+	// are as the hooks want them, and ready, unless the hooks return one of the three.
+	// Parents of a built-in kind have none of the host's. Defaults to Hook.
+	// +optional
+	// +kubebuilder:validation:Enum=Hook;Sync
+	StatusConditions StatusConditions `json:"statusConditions,omitempty"`
 }
+
+// StatusConditions is where the conditions of a parent come from.
+type StatusConditions string
+
+const (
+	HookStatusConditions StatusConditions = "Hook"
+	SyncStatusConditions StatusConditions = "Sync"
+)
 
 // StatusWrites is when the status of a parent is written.
 type StatusWrites string

@@ -48,6 +48,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		rollsNoScripts: spec.WantsRollingScripts() && (!spec.RollsScripts() || !composites.Rolling()),
 		Config: parent.Config{
 			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,
+			Status: parent.StatusWrites{Conditions: spec.ParentResource.StatusConditions == v1alpha1.SyncStatusConditions},
 			Revisions: parent.Revisions{
 				Resource: revisions, Own: composites.OwnRevisions, Scripts: composites.ScriptRevisions, RollsScripts: composites.RollsScripts,
 			},

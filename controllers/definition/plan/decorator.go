@@ -34,7 +34,7 @@ func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
 		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings,
 		Config: parent.Config{
 			Variant: decorator.New(decorator.Config{Definition: object.Object, Spec: *spec, Attachments: attachments}),
-			Parents: parents, Children: attachments, StatusWithObject: true,
+			Parents: parents, Children: attachments, Status: parent.StatusWrites{WithObject: true},
 			Finalizing: parent.Finalizing{AppliesLast: true},
 		},
 	}, nil

@@ -121,7 +121,7 @@ func (c *collector) parents() {
 		case rule.HasStatus:
 			of.Subresource = "status"
 			c.add(status, WithParents, of, rule.Namespaced, "update")
-		case c.plan.Config.StatusWithObject:
+		case c.plan.Config.Status.WithObject:
 			c.add(status, WithParents, of, rule.Namespaced, "update")
 		}
 		events := access.Right{GroupResource: corev1.Resource("events")}
@@ -137,10 +137,14 @@ func (c *collector) parents() {
 // statusLevel returns whether a status is written whatever the hooks answer.
 func (c *collector) statusLevel() Level {
 	writes, _, _ := unstructured.NestedString(c.plan.Spec(), "parentResource", "statusWrites")
-	if c.plan.Kind == v1alpha1.DecoratorControllerKind || writes == string(v1alpha1.WhenReturnedStatusWrites) {
+	switch {
+	case c.plan.Config.Status.Conditions:
+		return Required
+	case c.plan.Kind == v1alpha1.DecoratorControllerKind, writes == string(v1alpha1.WhenReturnedStatusWrites):
 		return Possible
+	default:
+		return Required
 	}
-	return Required
 }
 
 // children adds what is needed of children and of their ControllerRevisions.

@@ -101,21 +101,28 @@ func (l *LastSyncs) Note(key controller.Key, uid types.UID, s Sync) (changed boo
 		l.setBusy(l.clock.Now())
 		return false
 	}
-	now := LastSync{Spec: s.Spec, Revision: s.Revision, Result: ResultSettled}
-	switch {
-	case s.Err != nil && isTerminal(s.Retry, s.Err):
-		now.Result, now.Message = ResultFailed, engines.Truncate(printable.Line(s.Err.Error()), maxSyncMessage)
-	case s.Err != nil:
-		now.Result, now.Message = ResultMoving, failure.ShortLine(s.Err.Error())
-	case s.WroteChildren:
-		now.Result, now.Message = ResultMoving, "its children have just been written"
-	default:
-		if now.rolling = s.Rolling; s.Unchanged {
-			now.rolling = l.Of(uid).rolling
-		}
-		now.Result, now.Message = s.childrenState(now.rolling)
+	if s.Unchanged {
+		s.Rolling = l.Of(uid).rolling
+	}
+	now := LastSync{Spec: s.Spec, Revision: s.Revision}
+	if now.Result, now.Message = s.Outcome(); s.Err == nil && !s.WroteChildren {
+		now.rolling = s.Rolling
 	}
 	return l.set(key, uid, now)
+}
+
+// Outcome returns how a pass has ended, and why the parent is not settled.
+func (s Sync) Outcome() (result SyncResult, message string) {
+	switch {
+	case s.Err != nil && isTerminal(s.Retry, s.Err):
+		return ResultFailed, engines.Truncate(printable.Line(s.Err.Error()), maxSyncMessage)
+	case s.Err != nil:
+		return ResultMoving, failure.ShortLine(s.Err.Error())
+	case s.WroteChildren:
+		return ResultMoving, "its children have just been written"
+	default:
+		return s.childrenState()
+	}
 }
 
 // set replaces how a parent was synced, and reports whether that is news.
@@ -166,9 +173,9 @@ func isTerminal(retry controller.Retry, err error) bool {
 }
 
 // childrenState returns how the children are that the pass has left as they were.
-func (s Sync) childrenState(rolling string) (SyncResult, string) {
-	if rolling != "" {
-		return ResultUnready, rolling
+func (s Sync) childrenState() (SyncResult, string) {
+	if s.Rolling != "" {
+		return ResultUnready, s.Rolling
 	}
 	if len(s.Waits) > 0 {
 		return ResultUnready, failure.ShortLine(s.Waits[0].String())

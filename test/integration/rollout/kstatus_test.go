@@ -12,35 +12,13 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// kstatus returns what kstatus makes of a custom resource, by its documented rules, of which the first one that applies counts.
-func kstatus(e *env.Env, object *unstructured.Unstructured) string {
-	observed, found, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	is := func(condition string) string { return string(e.ConditionOf(object, condition).Status) }
-	for _, rule := range []struct {
-		applies bool
-		status  string
-	}{
-		{object.GetDeletionTimestamp() != nil, "Terminating"},
-		{found && observed != object.GetGeneration(), "InProgress"},
-		{is("Reconciling") == "True", "InProgress"},
-		{is("Stalled") == "True", "Failed"},
-		{is("Ready") == "True", "Current"},
-		{is("Ready") == "False" || is("Ready") == "Unknown", "InProgress"},
-	} {
-		if rule.applies {
-			return rule.status
-		}
-	}
-	return "Current" // Nothing is known of it.
-}
-
 // waitForKstatus waits until kstatus, the condition Ready and the reason for it are as wanted.
 func (s *scene) waitForKstatus(want, ready, reason string) {
 	s.T.Helper()
 	s.Eventually(func() error {
 		object := s.ClusterScope().Get(env.Definitions(s.kind), s.definition)
 		c := s.ConditionOf(object, "Ready")
-		got := fmt.Sprintf("%s, Ready %s (%s)", kstatus(s.Env, object), c.Status, c.Reason)
+		got := fmt.Sprintf("%s, Ready %s (%s)", s.Kstatus(object), c.Status, c.Reason)
 		if want := fmt.Sprintf("%s, Ready %s (%s)", want, ready, reason); got != want {
 			return fmt.Errorf("it is %s, want %s:\n%s", got, want, s.describe())
 		}
@@ -60,7 +38,7 @@ func (s *scene) isNeverCurrent() (check func(what string)) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if seen[object.GetResourceVersion()] = true; kstatus(s.Env, object) == "Current" {
+		if seen[object.GetResourceVersion()] = true; s.Kstatus(object) == "Current" {
 			current = append(current, object.Object["status"])
 		}
 	})
