@@ -35,7 +35,7 @@ func (c *Cluster) apply(t *table, r *request) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(t.Kind)
 	if r.before != nil {
-		live = r.before.DeepCopy()
+		live = withFieldsTypes(r.before)
 	}
 	fields, err := t.fieldManager()
 	if err != nil {
@@ -63,11 +63,24 @@ func (t *table) updated(before, after *unstructured.Unstructured, manager string
 	if err != nil {
 		return nil, err
 	}
-	result, err := fields.Update(before.DeepCopy(), after.DeepCopy(), manager)
+	result, err := fields.Update(withFieldsTypes(before), withFieldsTypes(after), manager)
 	if err != nil {
 		return nil, serverError(err)
 	}
 	return withoutTimes(result), nil
+}
+
+// withFieldsTypes returns a copy of an object whose managedFields say of what type they are. Decoders of caches leave that out.
+func withFieldsTypes(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	for _, entry := range entries {
+		if fields, ok := entry.(map[string]any); ok {
+			fields["fieldsType"] = "FieldsV1"
+		}
+	}
+	return object
 }
 
 // isManaged reports whether an object has managedFields.

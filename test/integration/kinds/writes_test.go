@@ -125,3 +125,20 @@ func writeWithoutPause(e *env.Env, resource schema.GroupVersionResource, name st
 	}()
 	return func() int { cancel(); return <-written }
 }
+
+// TestEditOfAppliedChildren edits a definition whose children are applied by the API server: the preview applies the change, too, to children of
+// which the host knows what it has applied itself.
+func TestEditOfAppliedChildren(t *testing.T) {
+	e := env.NewRunning(t)
+	define := func(text string) {
+		e.DefineReady(env.Composite, "", "generateSelector: true", e.Parent("things", "applied"),
+			"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}, applyStrategy: ServerSideApply}]",
+			env.Hooks(`export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {text: "`+text+`"}}]})`, "sync"))
+	}
+	define("one")
+	e.ApplyThing("p", "set: applied", "")
+	e.WaitFor(env.ConfigMaps, "p", env.HasText("one"))
+	e.WaitForQuiet()
+	define("two")
+	e.WaitFor(env.ConfigMaps, "p", env.HasText("two"))
+}

@@ -66,21 +66,7 @@ func (r *Reader) Get(ctx context.Context, resource discovery.Resource, namespace
 
 func (r *Reader) decode(text []byte) (*unstructured.Unstructured, error) {
 	fields, err := objectjson.Decode(text, r.options())
-	if r.managed && err == nil {
-		markFields(fields)
-	}
 	return &unstructured.Unstructured{Object: fields}, err
-}
-
-// markFields adds to managedFields what their decoder leaves out.
-func markFields(object map[string]any) {
-	meta, _ := object["metadata"].(map[string]any)
-	entries, _ := meta["managedFields"].([]any)
-	for _, entry := range entries {
-		if fields, ok := entry.(map[string]any); ok {
-			fields["fieldsType"] = "FieldsV1"
-		}
-	}
 }
 
 // listing selects what is listed.
