@@ -60,6 +60,8 @@ type Rule struct {
 	Managers serverside.Managers
 	// Force lets server-side apply take fields from other managers.
 	Force bool
+	// Ignored are the paths of fields that are set when an object is created, and then left to others.
+	Ignored [][]string
 }
 
 // HoldsBack reports whether objects that differ are left alone.

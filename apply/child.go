@@ -62,6 +62,19 @@ func WantsContent(desired *unstructured.Unstructured) bool {
 // write returns the change for an object that exists and is to follow what is desired,
 // or nil if it is as it should be.
 func (c child) write(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
+	c, known, err := c.withoutIgnored(observed, entries)
+	if err != nil {
+		return nil, err
+	}
+	change, err := c.writeKnown(known, owner, entries)
+	if change != nil {
+		change.Observed = observed
+	}
+	return change, err
+}
+
+// writeKnown is write for an object with the annotation by which it is compared.
+func (c child) writeKnown(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
 	if c.rule.Strategy == ServerSideApply {
 		return c.applyServerSide(observed, owner, entries)
 	}

@@ -21,6 +21,15 @@ func Annotation(object map[string]any) string {
 	return text
 }
 
+// Remembered returns what the annotation of an object says that was asked for last time, or nil if it has none that can be read.
+func Remembered(object map[string]any) map[string]any {
+	text := Annotation(object)
+	if text == "" {
+		return nil
+	}
+	return decodeAnnotation(text)
+}
+
 // recall returns what was asked for last time. It is settled if that is what is
 // desired now too; then desired itself is returned, and the annotation is not
 // even decoded if it is written as we write it. An annotation that can't be read

@@ -37,6 +37,17 @@ func (e Entry) updatedBy(manager string) bool {
 // Fields are the entry's fields, as FieldsV1 writes them.
 func (e Entry) Fields() map[string]any { return jsonvalue.ObjectIn(e, "fieldsV1") }
 
+// Holds reports whether the entry has the field at a path, fields below it, or a whole that it is in.
+func (e Entry) Holds(path []string) bool {
+	fields := e.Fields()
+	for _, field := range path {
+		if fields = jsonvalue.ObjectIn(fields, "f:"+field); len(fields) == 0 {
+			return fields != nil
+		}
+	}
+	return true
+}
+
 // formerOf reports whether the entry was written by one of the former managers, or
 // by the own one under another prefix or in another way.
 func (e Entry) formerOf(own string, former []string) bool {

@@ -26,6 +26,8 @@ type ChildRule struct {
 	// other field managers.
 	Strategy apply.Strategy
 	Force    bool
+	// Ignored are the paths of fields that are left to others once an object exists.
+	Ignored [][]string
 }
 
 // InputRule is a resource of the inputs of a map.

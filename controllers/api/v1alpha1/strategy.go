@@ -1,6 +1,10 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/util/intstr"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // ChildUpdateMethod is how a child that differs from the desired one is updated.
 type ChildUpdateMethod string
@@ -158,6 +162,14 @@ type ApplySettings struct {
 	// Defaults to true, as in metacontroller.
 	// +optional
 	ForceConflicts *bool `json:"forceConflicts,omitempty"`
+	// IgnoreDifferences are fields, such as spec.replicas, that are set when an object
+	// of this resource is created, and left to others from then on.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.all(f, f != '' && !f.startsWith('.') && !f.endsWith('.') && !f.contains('..') && !(f in ['apiVersion', 'kind', 'metadata', 'metadata.name', 'metadata.namespace', 'metadata.generateName', 'metadata.ownerReferences', 'status']))",message="write the path of a field below spec, data or metadata, such as spec.replicas or metadata.annotations: not what identifies an object, and not its status"
+	IgnoreDifferences []string `json:"ignoreDifferences,omitempty"`
 }
 
 // Strategy is how the rule's objects are written: as the rule says, else as the
@@ -175,3 +187,12 @@ func (a ApplySettings) Strategy(definition, host ApplyStrategy) ApplyStrategy {
 
 // Force reports whether server-side apply takes over fields of other field managers.
 func (a ApplySettings) Force() bool { return a.ForceConflicts == nil || *a.ForceConflicts }
+
+// Ignored returns the paths of IgnoreDifferences.
+func (a ApplySettings) Ignored() [][]string {
+	var paths [][]string
+	for _, field := range a.IgnoreDifferences {
+		paths = append(paths, strings.Split(field, "."))
+	}
+	return paths
+}
