@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -40,6 +41,8 @@ type Config struct {
 	Log    logr.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Tracer starts the spans of edits. Nil means that they have none.
+	Tracer trace.Tracer
 }
 
 // Library loads the scripts of all definitions. It is used by many goroutines at once.

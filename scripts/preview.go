@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 )
 
 // Preview is what a preview of a revision came to.
@@ -151,7 +155,10 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		return t.previews.pending.last, true
 	}
 	began := time.Now()
-	p, finished = t.runPreview(ctx, r)
+	previewing, span := tracing.Start(ctx, tracing.Preview, trace.SpanKindInternal)
+	p, finished = t.runPreview(previewing, r)
+	span.SetAttributes(tracing.Outcome.String(p.result()))
+	span.End()
 	if finished && p.Held == "" && t.previews.again.Load() { // What it depends on has changed meanwhile.
 		t.trigger()
 		finished = false

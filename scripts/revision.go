@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
@@ -14,6 +16,8 @@ type Revision struct {
 	ID RevisionID
 	// Programs are the hooks that scripts answer, by the name of the hook.
 	Programs map[string]engines.Program
+	// Edit is the trace in which it was loaded first, if there is one.
+	Edit trace.SpanContext
 
 	content     fingerprint
 	trustDomain string

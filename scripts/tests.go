@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 )
 
@@ -34,8 +37,11 @@ func (t *Tree) test(ctx context.Context, d *moduleTree, r *Revision) ([]Problem,
 		}
 	}
 	began := time.Now()
-	o, finished := t.runTests(ctx, d, r)
+	testing, span := tracing.Start(ctx, tracing.Test, trace.SpanKindInternal)
+	o, finished := t.runTests(testing, d, r)
 	result := resultOf(o, finished)
+	span.SetAttributes(tracing.Outcome.String(result))
+	span.End()
 	t.library.Metrics.tested(t.spec.Definition, result, time.Since(began))
 	t.logTests(r, o, result, time.Since(began))
 	switch {

@@ -6,8 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -43,6 +45,7 @@ type Tree struct {
 
 	// The fields below are used only by the goroutine of run.
 	last     lastLoad
+	traced   tracedEdit
 	restored restored
 	settling settling
 }
@@ -225,7 +228,9 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		}
 		t.publish(ctx, t.lastGood(ctx), State{}.withProblems(d.problems))
 	case !d.pending:
+		ctx = tracing.Begin(ctx, t.library.Tracer, tracing.Edit, woken, t.tracedEdit(content))
 		t.loadContent(ctx, d, content, woken)
+		t.endTrace(ctx, content)
 	}
 }
 
@@ -273,6 +278,7 @@ func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, pre
 		t.kept.archiver.offer(revision.ID, archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
 	}
 	if revision != before {
+		tracing.Root(ctx) // Also of one that was looked at before and is approved now.
 		t.library.Metrics.reloaded(time.Since(woken))
 	}
 }
@@ -299,7 +305,9 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	if t.previews.pending.candidate.is(content, d.trustDomain) {
 		return t.previews.pending.candidate, nil
 	}
-	r, problems := t.buildReporting(ctx, d, content)
+	loading, span := tracing.Start(ctx, tracing.Load, trace.SpanKindInternal)
+	r, problems := t.buildReporting(loading, d, content)
+	span.End()
 	if problems == nil {
 		var finished bool
 		if problems, finished = t.test(ctx, d, r); !finished {
@@ -343,7 +351,9 @@ func (t *Tree) build(ctx context.Context, spec Spec, d *moduleTree, content fing
 	if problems != nil {
 		return nil, problems
 	}
-	return &Revision{ID: content.id(), Programs: programs, content: content, trustDomain: d.trustDomain}, nil
+	return &Revision{
+		ID: content.id(), Programs: programs, Edit: tracing.Started(ctx).SpanContext(), content: content, trustDomain: d.trustDomain,
+	}, nil
 }
 
 // publish swaps in what was loaded, and calls changed if the state is new. next is the

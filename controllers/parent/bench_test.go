@@ -21,7 +21,7 @@ import (
 const benchmarkedChildren = 5
 
 // startBenchmarked starts a host with one parent and all of its children, and returns the parent's key and what edits parents.
-func startBenchmarked(b *testing.B) (*editedHost, controller.Key, dynamic.ResourceInterface) {
+func startBenchmarked(b testing.TB) (*editedHost, controller.Key, dynamic.ResourceInterface) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	cluster := memcluster.New(clock, append(memcluster.BuiltIn(), memcluster.Resource{Resource: editedThings, Generation: true})...)
 	things := cluster.Client(func(memcluster.Write) {}).Resource(editedThings.GroupVersionResource).Namespace("default")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -118,6 +119,8 @@ type Environment struct {
 	Log     logr.Logger
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
+	// Tracer starts the spans of syncs. Nil means that they have none.
+	Tracer trace.Tracer
 	// Registry may be nil: definitions then do not know of each other.
 	Registry *peers.Registry
 	// Writes and Calls limit the concurrent writes and hook calls for one parent.

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/libretto-k8s/libretto/controllers/parent/answers"
@@ -14,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 )
 
 // defaultTimeout limits a call to a hook without a timeout in the definition.
@@ -24,6 +27,8 @@ type Programs struct {
 	// Revision changes whenever a program does.
 	Revision string
 	ByHook   map[string]engines.Program
+	// Edit is the trace in which they were loaded, if there is one.
+	Edit trace.SpanContext
 }
 
 // callHooks makes the variant's calls concurrently and returns the desired state. Only answers that
@@ -113,12 +118,14 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	}
 	ctx, cancel := engines.WithTimeout(ctx, timeout)
 	defer cancel()
+	ctx, span := p.startHook(ctx, call.Hook)
 	response, err = program.Run(ctx, engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 		Origin: p.origin(call),
 	})
+	endHook(span, err)
 	err = withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
-	p.env.Metrics.ObserveCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
+	p.env.Metrics.ObserveCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err, span.SpanContext())
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
 	}
@@ -130,6 +137,26 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		p.logAnswer(call, response.Body)
 	}
 	return response, err
+}
+
+// startHook starts the span of a call.
+func (p *pass) startHook(ctx context.Context, hook string) (context.Context, trace.Span) {
+	if p.env.Tracer == nil {
+		return ctx, noop.Span{} // Without a name, which takes memory.
+	}
+	ctx, span := tracing.Start(ctx, tracing.HookPrefix+hook, trace.SpanKindInternal)
+	if span.IsRecording() {
+		span.SetAttributes(tracing.Definition.String(p.config.Definition), tracing.Hook.String(hook))
+	}
+	return ctx, span
+}
+
+// endHook ends the span of a call.
+func endHook(span trace.Span, err error) {
+	if err != nil && span.IsRecording() {
+		tracing.Fail(span, engines.KindOf(err).Reason())
+	}
+	span.End()
 }
 
 // origin returns the object that a call is about. An input is one for each parent, because the

@@ -1,17 +1,24 @@
 package parent
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	semconv "go.opentelemetry.io/otel/semconv/v1.39.0"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
@@ -131,4 +138,45 @@ func (p *pass) logWrites() {
 		values = append(values, strings.ToLower(string(action)), p.writes.counts[action])
 	}
 	p.env.Log.Info("children written", values...)
+}
+
+// shortRevision is how much of a revision's name is shown, as in messages.
+const shortRevision = 16
+
+// beginTrace returns a context in which a sync that began then is traced, if any is.
+func (r *shared) beginTrace(ctx context.Context, began time.Time) context.Context {
+	return tracing.Begin(ctx, r.env.Tracer, tracing.Reconcile, began, trace.SpanContext{})
+}
+
+// endTrace ends the span of a sync, which has one if it called a hook, sent a request or failed, and returns its context for the metrics.
+func (r *shared) endTrace(ctx context.Context, parent *unstructured.Unstructured, result controller.Result, err error) trace.SpanContext {
+	span, outcome := tracing.Started(ctx), controller.Outcome(result, err)
+	if err != nil && ctx.Err() == nil {
+		span = tracing.Root(ctx)
+	}
+	if !span.IsRecording() {
+		return span.SpanContext()
+	}
+	span.SetAttributes(
+		tracing.Definition.String(r.config.Definition), tracing.Outcome.String(outcome), semconv.K8SNamespaceName(parent.GetNamespace()),
+		tracing.ObjectKind.String(parent.GetKind()), tracing.ObjectName.String(parent.GetName()), tracing.ObjectUID.String(string(parent.GetUID())),
+	)
+	if err != nil && !errors.Is(err, controller.ErrLater) {
+		tracing.Fail(span, failure.CauseOf(err).Reason)
+	}
+	span.End()
+	return span.SpanContext()
+}
+
+// traceInputs notes in the span of the sync by which scripts it was made, with a link to the trace of their edit, and how many calls were
+// not made because their answers are known.
+func (p *pass) traceInputs(ctx context.Context) {
+	span := tracing.Started(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(tracing.Revision.String(p.programs.Revision[:min(len(p.programs.Revision), shortRevision)]), tracing.CachedCalls.Int(int(p.used.knownAnswers.Load())))
+	if p.programs.Edit.IsValid() {
+		span.AddLink(trace.Link{SpanContext: p.programs.Edit})
+	}
 }

@@ -107,6 +107,7 @@ func (p *pass) sync(ctx context.Context) (controller.Result, health.End, error) 
 	p.awaitNamespaces(ctx)
 	p.logConsole(err != nil)
 	p.logEnd(result, err)
+	p.traceInputs(ctx)
 	if ctx.Err() == nil && (err != nil || !result.Unfinished) {
 		p.noteSync(result.Retry, err)
 	}

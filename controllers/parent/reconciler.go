@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -119,6 +120,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.forget(key)
 		return controller.Result{}, nil
 	}
+	began := time.Now()
+	ctx = r.beginTrace(ctx, began)
+	result, err := r.sync(ctx, key, parent, source)
+	r.env.Metrics.ObserveReconcile(time.Since(began), r.endTrace(ctx, parent, result, err))
+	return result, err
+}
+
+// sync syncs a parent that exists.
+func (r *Reconciler) sync(
+	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, source *sources.Parent,
+) (controller.Result, error) {
 	delay, err := r.syncContents(ctx, parent)
 	if delay > 0 {
 		return controller.Result{RequeueAfter: delay, Unfinished: true}, nil

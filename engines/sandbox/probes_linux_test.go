@@ -60,7 +60,9 @@ func TestConfined(t *testing.T) {
 	}
 }
 
+// TestSurroundings checks what a worker finds around it: nothing of the host's environment, in which there may be secrets.
 func TestSurroundings(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret")
 	pool := newPool(t, sandbox.Config{})
 	for name, want := range map[string]string{"environment": "GOGC=400", "time zone": "Europe/Paris UTC"} {
 		response, err := probed(t, pool, name).Run(t.Context(), request(nil))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 )
 
 // task is a call or load of a program.
@@ -31,6 +32,7 @@ func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer,
 	if ctx.Err() != nil {
 		return protocol.Answer{}, engines.Ended(ctx)
 	}
+	tracing.SetEngine(ctx, prog.engine)
 	defer engines.PauseBudget(ctx)()
 	f, finish, refused := p.admit(ctx, prog, t)
 	if refused != nil {

@@ -15,7 +15,11 @@ import (
 	"strings"
 	"syscall"
 
+	semconv "go.opentelemetry.io/otel/semconv/v1.39.0"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 )
 
 // exchange is one call and its result.
@@ -94,7 +98,10 @@ func (x *exchange) accessReplaced(used *engines.Access) bool {
 
 func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payload) (any, error) {
 	x.status, x.reused = "", false
+	ctx, span := tracing.Start(ctx, tracing.WebhookCall, trace.SpanKindClient)
+	defer span.End()
 	response, err := x.client(access.TLS).Do(x.request(ctx, access, body)) //nolint:bodyclose // By drain.
+	x.trace(span, response, err)
 	if err != nil {
 		return nil, unreachable(err)
 	}
@@ -124,6 +131,7 @@ func (x *exchange) request(ctx context.Context, access *engines.Access, body *pa
 	if access.Authorization != "" {
 		header.Set("Authorization", access.Authorization)
 	}
+	tracing.Inject(ctx, header)
 	if x.cached != nil {
 		header.Set("If-None-Match", x.cached.etag)
 	}
@@ -135,6 +143,15 @@ func (x *exchange) request(ctx context.Context, access *engines.Access, body *pa
 	return request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { x.reused = info.Reused },
 	}))
+}
+
+// trace notes in the span of an attempt what was asked, without secrets, and how it ended.
+func (x *exchange) trace(span trace.Span, response *http.Response, err error) {
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(semconv.HTTPRequestMethodPost, semconv.URLFull(x.displayURL), semconv.ServerAddress(x.url.Hostname()))
+	tracing.EndHTTP(span, response, err)
 }
 
 // secrets returns what a request was sent with that no message may repeat: the credentials, and the parts

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 )
 
 // program is one endpoint.
@@ -40,6 +41,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	if ctx.Err() != nil {
 		return response, engines.Ended(ctx)
 	}
+	tracing.SetEngine(ctx, engineName)
 	x := &exchange{program: p, call: call, id: fmt.Sprintf("%016x", rand.Uint64())}
 	began := time.Now()
 	body, err := x.run(ctx)

@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	engineName = "webhook"
 	// defaultMaxResponseBytes bounds a response if its endpoint does not.
 	defaultMaxResponseBytes = 8 << 20
 	// jsonCacheBytes bounds the JSON that is kept of objects, for all endpoints together.
@@ -28,7 +29,7 @@ const (
 // Definition describes the engine.
 func Definition() engines.Definition {
 	return engines.Definition{
-		Name: "webhook",
+		Name: engineName,
 		Doc:  "Asks an HTTP server, with the request in the body of a POST.",
 		New: func(config engines.Config) (engines.Engine, error) {
 			e := &engine{

@@ -156,7 +156,7 @@ func (c *Controller) processNextItem(ctx context.Context) bool {
 		return true
 	}
 	result, err := c.reconcile(ctx, key)
-	c.config.Metrics.count(c.config.Name, outcome(result, err))
+	c.config.Metrics.count(c.config.Name, Outcome(result, err))
 	c.schedule(ctx, key, result, err)
 	return true
 }
@@ -200,14 +200,15 @@ func (c *Controller) reconcile(ctx context.Context, key Key) (result Result, err
 	return c.config.Reconciler.Reconcile(ctx, key)
 }
 
-// Outcomes of a reconcile in metrics.
+// Outcomes of a reconcile in metrics and traces.
 const (
 	outcomeSuccess = "success"
 	outcomeLater   = "later"
 	outcomeError   = "error"
 )
 
-func outcome(result Result, err error) string {
+// Outcome returns how a reconcile ended.
+func Outcome(result Result, err error) string {
 	switch {
 	case err == nil && result.Unfinished:
 		return outcomeLater

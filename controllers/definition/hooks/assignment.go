@@ -91,7 +91,7 @@ func (h *Hooks) assignedPrograms(a, before *assignment, id string) parent.Progra
 				}
 			}
 		}
-		return parent.Programs{Revision: string(revision.ID), ByHook: h.byHook(revision.Programs)}
+		return parent.Programs{Revision: string(revision.ID), ByHook: h.byHook(revision.Programs), Edit: revision.Edit}
 	case errors.Is(err, scripts.ErrLoading):
 		a.loading = true
 	default:

@@ -138,7 +138,7 @@ func (h *Hooks) programs() parent.Programs {
 	if revision == nil {
 		all.ByHook = h.byHook(nil)
 	} else {
-		all.Revision, all.ByHook = string(revision.ID), h.byHook(revision.Programs)
+		all.Revision, all.ByHook, all.Edit = string(revision.ID), h.byHook(revision.Programs), revision.Edit
 	}
 	h.cachedPrograms.Store(&revisionPrograms{revision: revision, programs: all})
 	return all

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/notices"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 )
 
@@ -17,6 +19,7 @@ import (
 type Metrics struct {
 	calls      *prometheus.SummaryVec
 	allCalls   *prometheus.HistogramVec
+	syncs      prometheus.Histogram
 	writes     *prometheus.CounterVec
 	failures   *prometheus.CounterVec
 	hotLoops   *prometheus.CounterVec
@@ -35,6 +38,10 @@ func New(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_hook_duration_seconds", Help: "Time of one call to a hook of any definition.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
 		}, []string{"hook"}),
+		syncs: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "libretto_reconcile_duration_seconds", Help: "Time of one sync of a parent of any definition, hooks and writes included.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: definitionmetrics.Prefix + "child_writes_total", Help: "Writes of children that did not fail, by action.",
 		}, definitionmetrics.Labels("action")),
@@ -56,7 +63,7 @@ func New(registry prometheus.Registerer) *Metrics {
 				"or dropped (beyond the limits).",
 		}, definitionmetrics.Labels("reason", "outcome")),
 	}
-	registry.MustRegister(m.calls, m.allCalls, m.writes, m.failures, m.hotLoops, m.events, m.hostEvents)
+	registry.MustRegister(m.calls, m.allCalls, m.syncs, m.writes, m.failures, m.hotLoops, m.events, m.hostEvents)
 	return m
 }
 
@@ -122,8 +129,15 @@ func (m *answerCacheMetric) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// ObserveCall counts a call to a hook, and how long it took.
-func (m *Metrics) ObserveCall(definition, hook string, took time.Duration, err error) {
+// ObserveReconcile counts a sync, and how long it took. Its trace is an exemplar if span is sampled.
+func (m *Metrics) ObserveReconcile(took time.Duration, span trace.SpanContext) {
+	if m != nil {
+		tracing.Observe(m.syncs, took.Seconds(), span)
+	}
+}
+
+// ObserveCall counts a call to a hook, and how long it took. Its trace is an exemplar if span is sampled.
+func (m *Metrics) ObserveCall(definition, hook string, took time.Duration, err error, span trace.SpanContext) {
 	if m == nil {
 		return
 	}
@@ -132,7 +146,7 @@ func (m *Metrics) ObserveCall(definition, hook string, took time.Duration, err e
 		outcome = engines.KindOf(err).Reason()
 	}
 	m.calls.WithLabelValues(definitionmetrics.Values(definition, hook, outcome)...).Observe(took.Seconds())
-	m.allCalls.WithLabelValues(hook).Observe(took.Seconds())
+	tracing.Observe(m.allCalls.WithLabelValues(hook), took.Seconds(), span)
 }
 
 // CountWrite counts a write of a child.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // probes serves liveness and readiness. A process that waits to become the leader is ready.
@@ -43,11 +41,11 @@ type endpoints struct{ running sync.WaitGroup }
 func (e *endpoints) wait() { e.running.Wait() }
 
 // listen serves metrics, profiles and probes until ctx ends.
-func listen(ctx context.Context, log logr.Logger, on addresses, registry *prometheus.Registry, p *probes) (*endpoints, error) {
-	metrics := http.NewServeMux()
-	metrics.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+func listen(ctx context.Context, log logr.Logger, on addresses, metrics http.Handler, p *probes) (*endpoints, error) {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", metrics)
 	e := &endpoints{}
-	if err := e.start(ctx, log, "metrics", on.metrics, metrics); err != nil {
+	if err := e.start(ctx, log, "metrics", on.metrics, mux); err != nil {
 		return nil, err
 	}
 	if err := e.start(ctx, log, "profiling", on.profiling, profiling()); err != nil {

@@ -4,18 +4,22 @@ package serve
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/otlp"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
@@ -32,6 +36,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -73,6 +78,7 @@ type server struct {
 	log      logr.Logger
 	registry *prometheus.Registry
 	probes   *probes
+	tracer   trace.Tracer // Nil if nothing is traced.
 }
 
 // serve prepares the process, and hosts definitions until ctx ends.
@@ -95,8 +101,11 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 		return err
 	}
 	s := &server{process: w, options: o, log: log, registry: newRegistry(w.Build()), probes: &probes{}}
+	var flush func()
+	s.tracer, flush = otlp.Tracer(w.Getenv, w.Version, w.UserAgent(), log.WithName("traces"))
+	defer flush() // After the lease is released.
 	ctx, cancel := context.WithCancel(ctx)
-	listening, err := listen(ctx, log, o.listen, s.registry, s.probes)
+	listening, err := listen(ctx, log, o.listen, s.metrics(), s.probes)
 	if err != nil {
 		cancel()
 		return err
@@ -119,8 +128,18 @@ func newRegistry(b cli.Build) *prometheus.Registry {
 	return registry
 }
 
+// metrics serves the metrics. Only where syncs are traced it offers OpenMetrics, whose exemplars are traces: it writes some numbers otherwise
+// than before.
+func (s *server) metrics() http.Handler {
+	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: s.tracer != nil})
+}
+
 // host runs the controllers. Only the leader calls it.
 func (s *server) host(ctx context.Context, config *rest.Config) error {
+	if s.tracer != nil {
+		config = rest.CopyConfig(config)
+		config.Wrap(tracing.Requests)
+	}
 	clients, err := newClients(config, requestTimeout)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -183,7 +202,7 @@ func (s *server) environment(ctx context.Context, clients *clients, schemas *sch
 	}
 	return parent.Environment{
 		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-		Access: reviewer, Reads: reviewer, Clock: clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry),
+		Access: reviewer, Reads: reviewer, Clock: clock.RealClock{}, Log: s.log, Metrics: metrics.New(s.registry), Tracer: s.tracer,
 		Writes: s.options.concurrentWrites, Calls: s.options.concurrentCalls,
 		Answers: answers, PassAnswerBytes: s.options.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 	}
@@ -234,7 +253,7 @@ func (s *server) newLibrary(
 	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: s.process.UserAgent()}, webhook.Definition())
 	return scripts.NewLibrary(scripts.Config{
 		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: s.options.scripts.directory,
-		Log: s.log.WithName("scripts"), Metrics: metrics,
+		Log: s.log.WithName("scripts"), Metrics: metrics, Tracer: s.tracer,
 		Tester: &scripttest.Runner{
 			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(s.options.namespace), Scripts: registry, Webhooks: webhooks,
 		},
