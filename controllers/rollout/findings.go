@@ -388,7 +388,7 @@ func (f *Findings) describeDestroyed(kind schema.GroupKind, action Action, more 
 	text := fmt.Sprintf("it would %s of %d %s of %s%s, first %s",
 		strings.Join(parts, " and "), f.children[kind], children, f.parents(d.parents), more, d.first)
 	if n := f.gone[kind]; n > 0 && action != Recreate {
-		text += fmt.Sprintf("; %d of them are gone since an earlier edit", n)
+		text += fmt.Sprintf("; %d of them %s gone since an earlier edit", n, map[bool]string{true: "is", false: "are"}[n == 1])
 	}
 	return text
 }

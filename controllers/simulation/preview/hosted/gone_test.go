@@ -30,7 +30,7 @@ func TestGone(t *testing.T) {
 		"a limit": {
 			reason: "It counts for limits as well.", next: making("1", three[:2]), gone: 1, limits: &v1alpha1.ScriptPreview{MaxDeletedChildren: limit("4")},
 			want: scripts.Preview{Held: "it would delete 5 of 13 children of 4 of 4 parents, more than spec.scriptRollout.preview.maxDeletedChildren: 4 " +
-				"allows, first ConfigMap default/b000-2; 1 of them are gone since an earlier edit", Summary: "previewed on 4 of 4 parents"},
+				"allows, first ConfigMap default/b000-2; 1 of them is gone since an earlier edit", Summary: "previewed on 4 of 4 parents"},
 		},
 		"harmless": {
 			reason: "What deletes nothing is not held for what others did.", next: making("2", three), gone: 100,
