@@ -138,6 +138,10 @@ integration: build controlplane $(BIN)/tools/gotestsum $(BIN)/tools/release ## R
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(GO) -C test/chart test -vet=off -count=1 -timeout 10m $(TESTFLAGS) .
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' DEMO_METRICS='$(DEMO_METRICS)' $(TEST) -count=1 -timeout 20m -p $(CLUSTER_PARALLEL) $(TESTFLAGS) $(SLOWEST_FIRST)
 
+.PHONY: upgrade
+upgrade: build controlplane ## Test the upgrade from older commits, and the way back (OLDER='HEAD~20 v0.1.0')
+	./tools/upgrade.sh $(OLDER)
+
 # FUZZTIME is how long each target runs: make fuzz FUZZTIME=10m.
 FUZZTIME ?= 1m
 
