@@ -35,6 +35,8 @@ type moduleTree struct {
 	leftOut  []Problem
 	// pending is true if some source has not been read yet.
 	pending bool
+	// revisions are those of the sources that have them, for State.Sources.
+	revisions string
 }
 
 // assemble puts the files of all sources into one tree, and collects all problems.
@@ -44,9 +46,21 @@ func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry
 	for _, source := range spec.Sources {
 		d.addSource(source, readings[source.Origin()])
 	}
+	d.revisions = revisionsIn(readings)
 	d.addInline(spec, registry)
 	d.settleBinaries(spec, registry)
 	return d
+}
+
+// revisionsIn returns the revisions of the sources that have them, a line for each object.
+func revisionsIn(readings map[Origin]reading) string {
+	lines := map[string]struct{}{}
+	for origin, r := range readings {
+		if r.revision != "" {
+			lines[origin.Object().String()+" is at "+r.revision] = struct{}{}
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n")
 }
 
 // testSuffix ends the names of files with tests.
@@ -121,18 +135,20 @@ func (d *moduleTree) addSource(source Source, r reading) {
 	case r.files == nil:
 		d.fail(origin, ErrMissing)
 	case source.Directory != nil:
-		d.addDirectory(origin, r)
+		d.addDirectory(origin, "", r)
+	case source.Flux != nil:
+		d.addDirectory(origin, source.Flux.Prefix, r)
 	default:
 		d.addItems(origin, source.ConfigMap, r.files)
 	}
 }
 
-func (d *moduleTree) addDirectory(origin Origin, r reading) {
+func (d *moduleTree) addDirectory(origin Origin, prefix string, r reading) {
 	for _, flaw := range r.problems {
 		d.fail(origin, engines.InvalidError(engines.Location{File: flaw.Path}, "%s", flaw.Message))
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.files)) {
-		d.add(origin, path, r.files[path])
+	for _, file := range slices.Sorted(maps.Keys(r.files)) {
+		d.add(origin, path.Join(prefix, file), r.files[file])
 	}
 }
 

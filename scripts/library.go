@@ -18,11 +18,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
 // Config is what a Library works with.
@@ -31,6 +33,9 @@ type Config struct {
 	Client kubernetes.Interface
 	// Metadata lists archived revisions. It may be nil if none are archived.
 	Metadata metadata.Interface
+	// Dynamic watches objects of Flux, and Artifacts fetches their artifacts. Both are nil if there are no such sources.
+	Dynamic   dynamic.Interface
+	Artifacts *artifact.Fetcher
 	// Engines compile the scripts.
 	Engines *engines.Registry
 	// Root is the directory that contains directory sources. Empty means that there are
@@ -59,7 +64,7 @@ type Library struct {
 func NewLibrary(config Config) *Library {
 	return &Library{
 		Config:    config,
-		sources:   newSources(config.Client, config.Root, config.Log),
+		sources:   newSources(config),
 		testSlots: NewSlots(maxTestRuns, maxTestWait, errTestSlots),
 		trees:     map[*Tree]struct{}{},
 	}
@@ -71,7 +76,7 @@ func NewLibrary(config Config) *Library {
 // After every change of Current or State the tree calls changed, from goroutines of
 // its own; changes that come while it runs may be reported together.
 func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
-	if err := errors.Join(spec.check(), l.checkDirectories(spec)); err != nil {
+	if err := errors.Join(spec.check(), l.checkSources(spec)); err != nil {
 		return nil, err
 	}
 	hooks, err := spec.encodeHooks()
@@ -100,9 +105,12 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	return t, nil
 }
 
-// checkDirectories returns an error if a source is a directory and this host has none.
-func (l *Library) checkDirectories(spec Spec) error {
+// checkSources returns an error if a source is of a kind that this host does not read.
+func (l *Library) checkSources(spec Spec) error {
 	for i, source := range spec.Sources {
+		if source.Flux != nil && l.Artifacts == nil {
+			return fmt.Errorf("scriptSources[%d].flux: this host reads no artifacts of Flux: start it with --flux-artifact-hosts, or use configMap", i)
+		}
 		if source.Directory != nil && l.Root == "" {
 			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: "+
 				"start it with --scripts-dir, or use configMap", i)

@@ -72,7 +72,7 @@ func assembleOnce(registry *engines.Registry, spec Spec, contents func(Origin) C
 	for origin := range spec.origins() {
 		c := contents(origin)
 		readings[origin] = reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
-		if origin.Directory == "" {
+		if origin.ConfigMap.Name != "" {
 			unpackers[origin] = bundle.UnpackWithin
 		}
 	}
@@ -103,24 +103,30 @@ func CompileText(ctx context.Context, registry *engines.Registry, spec Spec, tex
 	return programs, nil
 }
 
-// KeyOf returns the key of a ConfigMap, or the path in its bundle, that is at a path of the tree.
+// KeyOf returns the key of a ConfigMap, or the path in its bundle or in the folder of an artifact, that is at a path of the tree.
 func (s Spec) KeyOf(origin Origin, file string) (key string, known bool) {
 	for _, source := range s.Sources {
-		if source.Origin() != origin || source.ConfigMap == nil {
+		if source.Origin() != origin || source.Directory != nil {
 			continue
 		}
-		for _, item := range source.ConfigMap.Items {
-			if path.Join(source.ConfigMap.Prefix, item.Path) == file {
-				return item.Key, true
+		prefix := ""
+		if source.Flux != nil {
+			prefix = source.Flux.Prefix
+		} else {
+			for _, item := range source.ConfigMap.Items {
+				if path.Join(source.ConfigMap.Prefix, item.Path) == file {
+					return item.Key, true
+				}
 			}
+			if len(source.ConfigMap.Items) > 0 {
+				continue
+			}
+			prefix = source.ConfigMap.Prefix
 		}
-		if len(source.ConfigMap.Items) > 0 {
-			continue
-		}
-		if source.ConfigMap.Prefix == "" {
+		if prefix == "" {
 			return file, true
 		}
-		if name, ok := strings.CutPrefix(file, source.ConfigMap.Prefix+"/"); ok {
+		if name, ok := strings.CutPrefix(file, prefix+"/"); ok {
 			return name, true
 		}
 	}

@@ -3,13 +3,11 @@ package scripts
 import (
 	"context"
 
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/watchset"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
@@ -18,6 +16,7 @@ import (
 type sources struct {
 	configMaps  *objectwatch.Set
 	directories *watchset.Set[string, *directory.Contents]
+	artifacts   *artifact.Set // Nil without a client for them.
 	expansions  expansions
 }
 
@@ -30,7 +29,7 @@ type source interface {
 	read() reading
 	// unpacker returns what expands the archive of a ConfigMap, or nil.
 	unpacker() unpackFunc
-	// object returns the UID and the version of a ConfigMap, if it exists.
+	// object returns what is known of a ConfigMap or an object of Flux, if it exists.
 	object() Object
 	Close()
 }
@@ -43,6 +42,8 @@ type reading struct {
 	files map[string]string
 	// problems are about single files of a directory.
 	problems []directory.Problem
+	// revision is that of an artifact.
+	revision string
 	// err is why the source can't be watched or read, or nil.
 	err error
 }
@@ -71,23 +72,31 @@ func expand(spec Spec, readings map[Origin]reading, unpackers map[Origin]unpackF
 	}
 }
 
-// newSources watches ConfigMaps through client, and directories below root.
-func newSources(client kubernetes.Interface, root string, log logr.Logger) *sources {
-	return &sources{
-		configMaps: objectwatch.New(client, log),
+// newSources returns what watches the sources that the config has clients and a root for.
+func newSources(config Config) *sources {
+	s := &sources{
+		configMaps: objectwatch.New(config.Client, config.Log),
 		directories: watchset.New(func(ctx context.Context, path string, d *watchset.Entry[*directory.Contents]) {
-			follower := directory.Follower{Root: root, Folder: path, Log: log, Changed: func(c directory.Contents) {
+			follower := directory.Follower{Root: config.Root, Folder: path, Log: config.Log, Changed: func(c directory.Contents) {
 				d.Change(func(now **directory.Contents) { *now = &c })
 			}}
 			follower.Run(ctx)
 		}),
 	}
+	if config.Artifacts != nil {
+		s.artifacts = artifact.New(config.Dynamic, config.Artifacts, config.Log)
+	}
+	return s
 }
 
 // open watches a source as account, and calls changed after every change, until it is closed.
 func (s *sources) open(origin Origin, account identity.Account, changed func()) source {
 	if origin.Directory != "" {
 		return directorySource{s.directories.Open(origin.Directory, changed)}
+	}
+	if flux := origin.Flux; flux.Kind != "" {
+		name := objectwatch.Name{Kind: objectwatch.Kind(flux.Kind), Namespace: flux.Namespace, Name: flux.Name, Account: account}
+		return fluxSource{s.artifacts.Open(artifact.Key{Name: name, Folder: flux.Path}, changed)}
 	}
 	name := objectwatch.Name{Kind: objectwatch.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name, Account: account}
 	return &configMapSource{Watch: s.configMaps.Open(name, changed), expansion: s.expansions.open(name)}
@@ -99,7 +108,10 @@ type configMapSource struct {
 }
 
 func (s *configMapSource) object() Object {
-	r := s.Read()
+	return objectOf(s.Read())
+}
+
+func objectOf(r objectwatch.Snapshot) Object {
 	return Object{UID: r.UID, Version: r.ResourceVersion, Approval: ApprovalIn(r.Annotations, r.ManagedFields), Manager: r.Manager}
 }
 
@@ -129,4 +141,17 @@ func (s directorySource) read() reading {
 		return reading{}
 	}
 	return reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
+}
+
+type fluxSource struct {
+	*artifact.Watch
+}
+
+func (fluxSource) unpacker() unpackFunc { return nil }
+
+func (s fluxSource) object() Object { return objectOf(s.Read().Object) }
+
+func (s fluxSource) read() reading {
+	c := s.Read()
+	return reading{synced: c.Synced, files: c.Files, revision: c.Revision, err: c.Err}
 }

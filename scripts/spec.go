@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/scripts/archive"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
 // Spec is the part of a definition that is about scripts. It must not change once a tree is open on it.
@@ -23,7 +24,7 @@ type Spec struct {
 	// Definition names the definition, as "CompositeController catset", in
 	// metrics and logs.
 	Definition string
-	// Account reads the ConfigMaps and archives revisions.
+	// Account reads the ConfigMaps and the objects of Flux, and archives revisions.
 	Account identity.Account
 	// Sources give the files of the module tree, each path at most once.
 	Sources []Source
@@ -67,6 +68,7 @@ type Spec struct {
 type Source struct {
 	ConfigMap *ConfigMap
 	Directory *Directory
+	Flux      *Flux
 }
 
 // Directory takes all files below a directory of the host's, which need not exist yet.
@@ -80,6 +82,13 @@ type ConfigMap struct {
 	Namespace, Name string
 	// Items are the keys to take. Without any, all are taken, each as the file of its name.
 	Items []Item
+	// Prefix is a folder to put the files in, or empty.
+	Prefix string
+}
+
+// Flux takes the files of the artifact of an object of Flux, which need not exist yet.
+type Flux struct {
+	FluxOrigin
 	// Prefix is a folder to put the files in, or empty.
 	Prefix string
 }
@@ -119,15 +128,31 @@ func (s Spec) check() error {
 
 func (s Source) check(at string) error {
 	switch {
-	case s.ConfigMap != nil && s.Directory == nil:
+	case s.ConfigMap != nil && s.Directory == nil && s.Flux == nil:
 		return s.ConfigMap.check(at + ".configMap")
-	case s.Directory != nil && s.ConfigMap == nil:
+	case s.Directory != nil && s.ConfigMap == nil && s.Flux == nil:
 		if s.Directory.Path == "." {
 			return nil
 		}
 		return checkPath(at+".directory.path", s.Directory.Path)
+	case s.Flux != nil && s.ConfigMap == nil && s.Directory == nil:
+		return s.Flux.check(at + ".flux")
 	}
-	return fmt.Errorf("%s: exactly one of configMap and directory is required", at)
+	return fmt.Errorf("%s: exactly one of configMap, directory and flux is required", at)
+}
+
+func (f *Flux) check(at string) error {
+	var errs []error
+	if _, known := artifact.ResourceFor(f.Kind); !known || f.Namespace == "" || f.Name == "" {
+		errs = append(errs, fmt.Errorf("%s: namespace, name and one of the kinds that Flux has are required", at))
+	}
+	if f.Path != "" && f.Path != "." {
+		errs = append(errs, checkPath(at+".path", f.Path))
+	}
+	if f.Prefix != "" {
+		errs = append(errs, checkPath(at+".prefix", f.Prefix))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *ConfigMap) check(at string) error {
@@ -188,7 +213,7 @@ func (s Spec) withHooks(encoded []byte) (Spec, error) {
 
 func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }
 
-// trustDomain names who wrote the scripts: the namespaces of the ConfigMaps, and of a definition with a namespace, sorted. It is empty if
+// trustDomain names who wrote the scripts: the namespaces of the ConfigMaps and of Flux's objects, and of a definition with a namespace, sorted. It is empty if
 // only the host did, who is trusted everywhere: other definitions and directories are its own.
 func (s Spec) trustDomain() string {
 	namespaces := map[string]struct{}{}
@@ -196,8 +221,8 @@ func (s Spec) trustDomain() string {
 		namespaces[s.Object.GetNamespace()] = struct{}{}
 	}
 	for _, source := range s.Sources {
-		if source.ConfigMap != nil {
-			namespaces[source.ConfigMap.Namespace] = struct{}{}
+		if object := source.Origin().Object(); object.Namespace != "" {
+			namespaces[object.Namespace] = struct{}{}
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
@@ -214,8 +239,11 @@ func (s Spec) origins() map[Origin]struct{} {
 
 // Origin returns the origin of the source's files.
 func (s Source) Origin() Origin {
-	if s.Directory != nil {
+	switch {
+	case s.Directory != nil:
 		return Origin{Directory: s.Directory.Path}
+	case s.Flux != nil:
+		return Origin{Flux: s.Flux.FluxOrigin}
 	}
 	return Origin{ConfigMap: types.NamespacedName{Namespace: s.ConfigMap.Namespace, Name: s.ConfigMap.Name}}
 }

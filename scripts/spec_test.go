@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/libretto-k8s/libretto/scripts"
@@ -21,7 +22,7 @@ func TestOpenRefuses(t *testing.T) {
 		"NoSource": {
 			reason: "a source must say where files come from",
 			spec:   scripts.Spec{Sources: []scripts.Source{{}}},
-			want:   "scriptSources[0]: exactly one of configMap and directory is required",
+			want:   "scriptSources[0]: exactly one of configMap, directory and flux is required",
 		},
 		"NoName": {
 			reason: "no ConfigMap can be found without a name",
@@ -43,6 +44,15 @@ func TestOpenRefuses(t *testing.T) {
 			reason: "a directory must not lead out of the root",
 			spec:   scripts.Spec{Sources: []scripts.Source{{Directory: &scripts.Directory{Path: "../etc"}}}},
 			want:   "scriptSources[0].directory.path: \"../etc\" must be a path inside the tree, such as lib/sync.js: no leading slash, no empty, . or .. element\nscriptSources[0].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap",
+		},
+		"UnknownKind": {
+			reason: "no other kind has an artifact of files",
+			spec: scripts.Spec{Sources: []scripts.Source{{Flux: &scripts.Flux{FluxOrigin: scripts.FluxOrigin{
+				ObjectName: scripts.ObjectName{Kind: "HelmChart", NamespacedName: types.NamespacedName{Namespace: "a", Name: "b"}}, Path: "../x",
+			}}}}},
+			want: "scriptSources[0].flux: namespace, name and one of the kinds that Flux has are required\n" +
+				`scriptSources[0].flux.path: "../x" must be a path inside the tree, such as lib/sync.js: no leading slash, no empty, . or .. element` +
+				"\nscriptSources[0].flux: this host reads no artifacts of Flux: start it with --flux-artifact-hosts, or use configMap",
 		},
 		"NoScript": {
 			reason: "a hook without a script is no hook of ours",
@@ -77,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 		"Several": {
 			reason: "all errors are reported at once",
 			spec:   scripts.Spec{Sources: []scripts.Source{{}}, Hooks: map[string]scripts.Hook{"a": good, "b": {}}},
-			want:   "scriptSources[0]: exactly one of configMap and directory is required\nhooks.b.script: path or inline is required",
+			want:   "scriptSources[0]: exactly one of configMap, directory and flux is required\nhooks.b.script: path or inline is required",
 		},
 	}
 	for name, tc := range cases {

@@ -63,6 +63,8 @@ type State struct {
 	NotArchived string
 	// Archived is the ID of the revision that is known to be in the archive: Loaded if that is, else the last one, or empty.
 	Archived RevisionID
+	// Sources are the revisions of the sources that have them, as they were last read: a line each, sorted, or empty.
+	Sources string
 	// Annotated is the text of the approving annotations of the sources. It changes when they do.
 	Annotated string
 }
@@ -80,18 +82,48 @@ type Origin struct {
 	ConfigMap types.NamespacedName
 	// Directory is the path below --scripts-dir.
 	Directory string
+	Flux      FluxOrigin
 	Hook      string
 }
 
-// String returns "ConfigMap namespace/name", "directory path" or "hook name".
+// FluxOrigin is a folder of the artifact of an object of Flux.
+type FluxOrigin struct {
+	ObjectName
+	// Path is slash-separated, or empty for the artifact's root.
+	Path string
+}
+
+// ObjectName names an object that is a source.
+type ObjectName struct {
+	Kind string
+	types.NamespacedName
+}
+
+// String returns "kind namespace/name".
+func (n ObjectName) String() string { return n.Kind + " " + n.NamespacedName.String() }
+
+// ConfigMapKind is the kind of objects that are ConfigMaps. Others are Flux's.
+const ConfigMapKind = "ConfigMap"
+
+// Object returns the name of the object that the origin is, or an empty one.
+func (o Origin) Object() ObjectName {
+	if o.ConfigMap.Name != "" {
+		return ObjectName{ConfigMapKind, o.ConfigMap}
+	}
+	return o.Flux.ObjectName
+}
+
+// String returns "ConfigMap namespace/name", or another kind, "directory path" or "hook name".
 func (o Origin) String() string {
 	switch {
+	case o.Flux.Path != "":
+		return o.Flux.String() + " path " + o.Flux.Path
 	case o.Hook != "":
 		return "hook " + o.Hook
 	case o.Directory != "":
 		return "directory " + o.Directory
 	}
-	return "ConfigMap " + o.ConfigMap.String()
+	return o.Object().String()
 }
 
 // String returns "ConfigMap catset/catset-hooks: sync.js:14:9: Unexpected token".
@@ -136,7 +168,7 @@ func (s State) Equal(o State) bool {
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
 		s.LoadingSince.Equal(o.LoadingSince) && s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing &&
 		s.Approved == o.Approved && s.NotArchived == o.NotArchived && s.Archived == o.Archived && s.NoBaselineReason == o.NoBaselineReason &&
-		s.Annotated == o.Annotated
+		s.Sources == o.Sources && s.Annotated == o.Annotated
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

@@ -2,6 +2,8 @@ package scripts
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,6 +86,8 @@ type treePreviews struct {
 type lastLoad struct {
 	failed   fingerprint // what did not compile
 	failures []Problem   // and why
+	// revisions are those of the sources that were read.
+	revisions string
 	// throttledUntil is when the tree may be put together again.
 	throttledUntil time.Time
 }
@@ -99,22 +103,22 @@ func (t *Tree) State() State {
 	return t.state
 }
 
-// Objects returns the ConfigMaps among the sources that exist, as they were last read,
-// for events about them.
+// Objects returns the ConfigMaps and the objects of Flux among the sources that exist, as they were last read,
+// for events about them. Each is there once.
 func (t *Tree) Objects() []Object {
-	var objects []Object
+	byName := map[ObjectName]Object{}
 	for origin, s := range t.sources {
 		if object := s.object(); object.UID != "" {
-			object.NamespacedName = origin.ConfigMap
-			objects = append(objects, object)
+			object.ObjectName = origin.Object()
+			byName[object.ObjectName] = object
 		}
 	}
-	return objects
+	return slices.Collect(maps.Values(byName))
 }
 
-// Object is a ConfigMap that is a source, at one version.
+// Object is a ConfigMap or an object of Flux that is a source, at one version.
 type Object struct {
-	types.NamespacedName
+	ObjectName
 	UID     types.UID
 	Version string
 	// Approval is its annotation that approves a revision.
@@ -213,6 +217,7 @@ func (t *Tree) debounce(ctx context.Context) {
 func (t *Tree) load(ctx context.Context, woken time.Time) {
 	began := time.Now()
 	d := assemble(t.spec, t.read(), t.library.Engines)
+	t.last.revisions = d.revisions
 	var content fingerprint
 	if len(d.problems) == 0 && !d.pending {
 		content = fingerprintOf(d.files, t.hooks)
@@ -363,7 +368,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) bool {
 		return false
 	}
 	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
-	next.Annotated = t.annotated()
+	next.Annotated, next.Sources = t.annotated(), t.last.revisions
 	t.mu.Lock()
 	next.NotArchived, next.Archived = t.state.NotArchived, t.state.Archived // The archiver sets them at any time.
 	if next.RestoredFrom != "" {

@@ -30,7 +30,8 @@ type ControllerTest struct {
 	Definitions []string `json:"definitions,omitempty"`
 	// DefinitionRef selects one of several definitions, as KIND/NAME or NAME.
 	DefinitionRef string `json:"definitionRef,omitempty"`
-	// Scripts are folders, relative to the test file, whose files take the place of ConfigMaps, by NAMESPACE/NAME.
+	// Scripts are folders, relative to the test file, whose files take the place of ConfigMaps, by NAMESPACE/NAME, or that hold what
+	// the artifacts of objects of Flux do, by KIND/NAMESPACE/NAME.
 	Scripts map[string]string `json:"scripts,omitempty"`
 	// Given are objects that are in the cluster when each case begins: objects, and names of files relative to the test file.
 	Given []Given `json:"given,omitempty"`

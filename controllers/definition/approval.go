@@ -77,7 +77,7 @@ func (v statusView) mistakenApprovals(stored v1alpha1.DefinitionStatus) (all []m
 	return all
 }
 
-// sendApprovalEvents sends an event to each ConfigMap with a new mistake: its authors need not have access to definitions. That of the
+// sendApprovalEvents sends an event to each source with a new mistake: its authors need not have access to definitions. That of the
 // definition is one of its warnings.
 func (r *Reconciler) sendApprovalEvents(object *unstructured.Unstructured, v statusView, before []plan.Warning) {
 	for _, m := range v.mistaken {

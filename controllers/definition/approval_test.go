@@ -20,11 +20,14 @@ func approvalsUnderTest(onDefinition, onConfigMap string, allowed v1alpha1.Scrip
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": "CompositeController"}}
 	object.SetName("hello")
 	object.SetAnnotations(map[string]string{v1alpha1.ApprovedRevisionAnnotation: onDefinition})
+	configMap := func(name string) scripts.ObjectName {
+		return scripts.ObjectName{Kind: scripts.ConfigMapKind, NamespacedName: types.NamespacedName{Namespace: "a", Name: name}}
+	}
 	return rollout.ApprovalsOf(object, &v1alpha1.ScriptRollout{Approvals: allowed}, []scripts.Object{
-		{NamespacedName: types.NamespacedName{Namespace: "a", Name: "other"}},
+		{ObjectName: configMap("other")},
 		{
-			NamespacedName: types.NamespacedName{Namespace: "a", Name: "hooks"},
-			Approval:       scripts.ApprovalIn(map[string]string{scripts.ApprovalAnnotation: onConfigMap}, nil),
+			ObjectName: configMap("hooks"),
+			Approval:   scripts.ApprovalIn(map[string]string{scripts.ApprovalAnnotation: onConfigMap}, nil),
 		},
 	})
 }

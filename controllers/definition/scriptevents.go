@@ -12,9 +12,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
-// sendScriptEvents sends events about scripts to the definition and to the ConfigMaps
+// sendScriptEvents sends events about scripts to the definition and to the ConfigMaps and objects of Flux
 // concerned, as users who may edit these need not have access to definitions. It reports
 // whether there was an event.
 func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statusView, before, now lastEvents) (sent bool) {
@@ -25,7 +26,7 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 		reason := v.newest.state.Problems[0].Reason()
 		r.event(object, corev1.EventTypeWarning, reason, now.problems)
 		for _, source := range v.newest.objects {
-			if about := problemsOf(v.newest.state.Problems, source.NamespacedName); about != "" {
+			if about := problemsOf(v.newest.state.Problems, source.ObjectName); about != "" {
 				r.config.Environment.Events.Rare.Event(reference(source), corev1.EventTypeWarning, reason, prefix+about)
 			}
 		}
@@ -86,11 +87,11 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 	}
 }
 
-// problemsOf returns the problems of one ConfigMap and those without a known source.
-func problemsOf(problems []scripts.Problem, source types.NamespacedName) string {
+// problemsOf returns the problems of one source and those without a known source.
+func problemsOf(problems []scripts.Problem, source scripts.ObjectName) string {
 	var lines []string
 	for _, p := range problems {
-		if p.Origin.ConfigMap == source {
+		if p.Origin.Object() == source {
 			lines = append(lines, strings.TrimPrefix(p.String(), p.Origin.String()+": "))
 		} else if p.Origin.Hook != "" {
 			lines = append(lines, p.String())
@@ -100,12 +101,16 @@ func problemsOf(problems []scripts.Problem, source types.NamespacedName) string 
 }
 
 func reference(source scripts.Object) *corev1.ObjectReference {
+	version := artifact.APIVersion
+	if source.Kind == scripts.ConfigMapKind {
+		version = "v1"
+	}
 	return &corev1.ObjectReference{
-		APIVersion: "v1", Kind: "ConfigMap", Namespace: source.Namespace, Name: source.Name, UID: source.UID, ResourceVersion: source.Version,
+		APIVersion: version, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, UID: source.UID, ResourceVersion: source.Version,
 	}
 }
 
-// versionsOf returns the resourceVersion of each ConfigMap.
+// versionsOf returns the resourceVersion of each source.
 func versionsOf(objects []scripts.Object) map[types.UID]string {
 	versions := map[types.UID]string{}
 	for _, source := range objects {
@@ -143,7 +148,7 @@ func managersOf(objects []scripts.Object) string {
 	var names []string
 	for _, o := range objects {
 		if o.Manager != "" {
-			names = append(names, fmt.Sprintf("ConfigMap %s is written by %s", o.NamespacedName, o.Manager))
+			names = append(names, fmt.Sprintf("%s is written by %s", o.ObjectName, o.Manager))
 		}
 	}
 	if len(names) == 0 {

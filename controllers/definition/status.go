@@ -51,7 +51,7 @@ type newestView struct {
 	noScripts bool
 	// id is what an approval names that lets the edit take over that state is about, or empty.
 	id      scripts.RevisionID
-	objects []scripts.Object // the ConfigMaps of its scripts
+	objects []scripts.Object // the sources of its scripts that are objects
 	// credentials describes the problems with its credentials.
 	credentials string
 }
@@ -169,6 +169,9 @@ func scriptsCondition(newest *instance, state scripts.State, held string) metav1
 		if state.Warnings != "" {
 			c.Message += ", with warnings\n" + state.Warnings
 		}
+	}
+	if state.Sources != "" {
+		c.Message += "\n" + state.Sources
 	}
 	if state.NotArchived != "" {
 		c.Message += "\nit would not outlive a restart of the host: " + state.NotArchived

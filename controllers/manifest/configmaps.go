@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
@@ -77,8 +78,49 @@ func (s *Set) readBinary(o *document.Object, c *configMap) {
 	}
 }
 
-// addDirectories puts directories in the place of ConfigMaps.
+// AddScripts puts a directory in the place of a source that is named NAMESPACE/NAME, if it is a ConfigMap, or KIND/NAMESPACE/NAME, if it is
+// an object of Flux. It returns false if it is neither.
+func (o *Options) AddScripts(name, directory string) bool {
+	parts := strings.Split(name, "/")
+	isFlux := len(parts) == 3
+	if _, known := artifact.ResourceFor(parts[0]); isFlux && !known || !isFlux && len(parts) != 2 || slices.Contains(parts, "") || directory == "" {
+		return false
+	}
+	at := types.NamespacedName{Namespace: parts[len(parts)-2], Name: parts[len(parts)-1]}
+	if !isFlux {
+		if o.Scripts == nil {
+			o.Scripts = map[types.NamespacedName]string{}
+		}
+		o.Scripts[at] = directory
+		return true
+	}
+	if o.Artifacts == nil {
+		o.Artifacts = map[scripts.ObjectName]string{}
+	}
+	o.Artifacts[scripts.ObjectName{Kind: parts[0], NamespacedName: at}] = directory
+	return true
+}
+
+// addDirectories puts directories in the place of ConfigMaps, and notes those that are artifacts.
 func (s *Set) addDirectories() error {
+	for name, root := range s.options.Artifacts {
+		if err := s.options.Within.Check(root); err != nil {
+			return fmt.Errorf("--scripts %s=%s: %w", name, root, err)
+		}
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			if path != root && directory.IsIgnored(entry.Name()) {
+				return fs.SkipDir
+			}
+			s.Inputs = append(s.Inputs, path)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("--scripts %s=%s: %w", name, root, err)
+		}
+	}
 	for name, path := range s.options.Scripts {
 		c, err := s.fromDirectory(name, path)
 		if err != nil {
@@ -146,9 +188,14 @@ func (s *Set) LeftOut(origin scripts.Origin, problem string) string {
 // ConfigMaps returns the names of all ConfigMaps, sorted.
 func (s *Set) ConfigMaps() []types.NamespacedName { return sortedNames(maps.Keys(s.configMaps)) }
 
-// Replaced returns the names of the ConfigMaps in whose place directories are, sorted.
-func (s *Set) Replaced() []types.NamespacedName {
-	return sortedNames(maps.Keys(s.options.Scripts))
+// Replaced returns the names of the ConfigMaps and objects of Flux in whose place directories are, sorted.
+func (s *Set) Replaced() []scripts.ObjectName {
+	all := slices.Collect(maps.Keys(s.options.Artifacts))
+	for name := range s.options.Scripts {
+		all = append(all, scripts.ObjectName{Kind: scripts.ConfigMapKind, NamespacedName: name})
+	}
+	slices.SortFunc(all, func(a, b scripts.ObjectName) int { return strings.Compare(a.String(), b.String()) })
+	return all
 }
 
 func sortedNames(names iter.Seq[types.NamespacedName]) []types.NamespacedName {
@@ -161,7 +208,19 @@ func (s *Set) Contents(origin scripts.Origin) scripts.Contents {
 		if s.options.ScriptsDir == "" {
 			return scripts.Contents{Err: errors.New("is a directory of the host: name the folder that it is below with --scripts-dir")}
 		}
-		return s.directory(origin.Directory)
+		return s.directory(s.options.ScriptsDir, origin.Directory)
+	}
+	if flux := origin.Flux; flux.Kind != "" {
+		root, given := s.options.Artifacts[flux.ObjectName]
+		if !given {
+			return scripts.Contents{Err: fmt.Errorf("is Flux's, which no file has: give the folder that it is made of with --scripts %s/%s=DIRECTORY",
+				flux.Kind, flux.NamespacedName)}
+		}
+		contents := s.directory(root, path.Join(".", flux.Path))
+		if contents.Files == nil && contents.Err == nil {
+			contents.Err = fmt.Errorf("there is no folder %s in %s", flux.Path, root)
+		}
+		return contents
 	}
 	c := s.configMaps[origin.ConfigMap]
 	if c == nil {
@@ -171,14 +230,15 @@ func (s *Set) Contents(origin scripts.Origin) scripts.Contents {
 }
 
 // directory returns what a directory held when it was first asked for: a library has thousands of files, and a set is of one moment.
-func (s *Set) directory(name string) scripts.Contents {
+func (s *Set) directory(root, name string) scripts.Contents {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	contents, known := s.directories[name]
+	at := filepath.Join(root, name)
+	contents, known := s.directories[at]
 	if !known {
-		read := directory.Read(s.options.ScriptsDir, name)
+		read := directory.Read(root, name)
 		contents = scripts.Contents{Files: read.Files, Problems: read.Problems, Err: read.Err}
-		s.directories[name] = contents
+		s.directories[at] = contents
 	}
 	return contents
 }
@@ -197,6 +257,10 @@ func (s *Set) Locate(definition *document.Object, spec scripts.Spec, origin scri
 	}
 	c := s.configMaps[origin.ConfigMap]
 	key, known := spec.KeyOf(origin, at.File)
+	if root, given := s.options.Artifacts[origin.Flux.ObjectName]; given && known {
+		at.File = filepath.Join(root, filepath.FromSlash(path.Join(origin.Flux.Path, key)))
+		return at
+	}
 	if c == nil || !known {
 		return placeOfSource(definition, spec, origin)
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	// Scripts are directories whose files take the place of a ConfigMap's keys, as if it was made by
 	// kubectl create configmap --from-file=DIRECTORY.
 	Scripts map[types.NamespacedName]string
+	// Artifacts are directories that hold what the artifacts of objects of Flux do.
+	Artifacts map[scripts.ObjectName]string
 	// ScriptsDir is the directory that script sources of kind directory are below, like the host's --scripts-dir.
 	ScriptsDir string
 	// IsScript reports whether a file of a directory is a script, by its name, and no manifest. Nil means none.

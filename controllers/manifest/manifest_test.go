@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,6 +214,41 @@ func TestScriptsDirectory(t *testing.T) {
 	}
 	if got := set.Contents(scripts.Origin{Directory: "built/lib"}).Files; got["a.js"] != "let x\n" {
 		t.Errorf("the directory has %v", got)
+	}
+}
+
+// TestArtifacts checks that a directory holds what the artifact of an object of Flux does.
+func TestArtifacts(t *testing.T) {
+	t.Chdir(unpack(t, folder))
+	options := Options{Filenames: []string{"one.yaml"}}
+	for name, want := range map[string]bool{
+		"GitRepository/a/hooks": true, "a/hooks": true, "HelmChart/a/hooks": false, "GitRepository/a/b/hooks": false, "GitRepository//hooks": false, "hooks": false,
+	} {
+		if got := options.AddScripts(name, "built"); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	set, err := Load(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := scripts.ObjectName{Kind: "GitRepository", NamespacedName: types.NamespacedName{Namespace: "a", Name: "hooks"}}
+	source := &scripts.Flux{FluxOrigin: scripts.FluxOrigin{ObjectName: object, Path: "lib"}, Prefix: "vendor"}
+	spec := scripts.Spec{Sources: []scripts.Source{{Flux: source}}}
+	origin := spec.Sources[0].Origin()
+	if diff := cmp.Diff(map[string]string{"a.js": "let x\n"}, set.Contents(origin).Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	got := set.Locate(set.Objects[0], spec, origin, engines.Location{File: "vendor/a.js", Line: 1, Column: 5}).String()
+	if want := "built/lib/a.js:1:5"; got != want {
+		t.Errorf("a place in a file is at %s, want %s", got, want)
+	}
+	origin.Flux.Path = "none"
+	if err := set.Contents(origin).Err; err == nil || err.Error() != "there is no folder none in built" {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if !slices.Contains(set.Inputs, "built/lib") {
+		t.Errorf("the inputs are %v", set.Inputs)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // Approval is an annotation that approves a revision.
 type Approval struct {
 	scripts.Approval
-	// On names the object that has it. Source is that object if it is a ConfigMap.
+	// On names the object that has it. Source is that object if it is a source of scripts.
 	On     string
 	Source scripts.Object
 	// Counts is set unless spec.scriptRollout.approvals leaves it out.
@@ -76,13 +76,13 @@ func ApprovedMessage(id scripts.RevisionID, a *v1alpha1.ScriptApproval) string {
 	return message + "\nwhich user did it is in the audit log of the API server alone"
 }
 
-// ApprovalsOf returns the approving annotations of a definition, and of the ConfigMaps among its sources. spec is its rollout, or nil.
+// ApprovalsOf returns the approving annotations of a definition, and of the objects among its sources. spec is its rollout, or nil.
 func ApprovalsOf(definition *unstructured.Unstructured, spec *v1alpha1.ScriptRollout, sources []scripts.Object) []Approval {
 	var all []Approval
 	for _, source := range sources {
 		if source.Approval.Text != "" {
 			all = append(all, Approval{
-				Approval: source.Approval, On: "ConfigMap " + source.String(), Source: source, Counts: spec.CountsConfigMaps(),
+				Approval: source.Approval, On: source.String(), Source: source, Counts: spec.CountsConfigMaps(),
 			})
 		}
 	}

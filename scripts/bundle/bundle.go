@@ -94,6 +94,16 @@ func Unpack(packed string) (map[string]string, error) { return UnpackWithin(pack
 
 // UnpackWithin is Unpack for files with at most that many bytes together: more is ErrTooLarge.
 func UnpackWithin(packed string, most int) (map[string]string, error) {
+	return unpack(packed, most, func(name string) (string, bool) { return name, true })
+}
+
+// UnpackSelected is Unpack for a part of an archive that others have made: selected returns the path of an entry, or false for one that
+// is left out, whatever it is. Such entries count as what is expanded alone.
+func UnpackSelected(packed string, selected func(name string) (string, bool)) (map[string]string, error) {
+	return unpack(packed, MaxBytes, selected)
+}
+
+func unpack(packed string, most int, selected func(string) (string, bool)) (map[string]string, error) {
 	compressed, err := gzip.NewReader(strings.NewReader(packed))
 	if err != nil {
 		return nil, err
@@ -111,15 +121,20 @@ func UnpackWithin(packed string, most int) (map[string]string, error) {
 			return files, verify(limited)
 		case err != nil:
 			return nil, err
-		case header.Typeflag == tar.TypeDir:
+		case header.Typeflag == tar.TypeDir, header.Typeflag == tar.TypeXGlobalHeader:
+			continue
+		}
+		name, taken := selected(header.Name)
+		switch {
+		case !taken:
 			continue
 		case header.Typeflag != tar.TypeReg:
 			return nil, fmt.Errorf("%.200q is no regular file", header.Name)
 		}
-		if err := checkPath(header.Name); err != nil {
+		if err := checkPath(name); err != nil {
 			return nil, err
 		}
-		if _, twice := files[header.Name]; twice {
+		if _, twice := files[name]; twice {
 			return nil, fmt.Errorf("%.200q is there twice", header.Name)
 		}
 		if len(files) >= MaxFiles {
@@ -137,7 +152,7 @@ func UnpackWithin(packed string, most int) (map[string]string, error) {
 			return nil, fmt.Errorf("%.200q: %w", header.Name, err)
 		}
 		left -= text.Len()
-		files[header.Name] = text.String()
+		files[name] = text.String()
 	}
 }
 

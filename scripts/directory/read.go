@@ -146,7 +146,7 @@ func (w *walk) folder(folder, shown string, chain []fs.FileInfo) error {
 		return err
 	}
 	for _, entry := range entries {
-		if !isIgnored(entry.Name()) && entry.Type().IsRegular() && w.takeKnown(dir, entry.Name(), path.Join(shown, entry.Name())) {
+		if !IsIgnored(entry.Name()) && entry.Type().IsRegular() && w.takeKnown(dir, entry.Name(), path.Join(shown, entry.Name())) {
 			continue
 		}
 		if err := w.entry(entry, folder, shown, append(chain[:len(chain):len(chain)], info)); err != nil {
@@ -176,7 +176,7 @@ func (w *walk) takeKnown(dir *os.Root, name, shown string) bool {
 }
 
 func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInfo) error {
-	if isIgnored(entry.Name()) {
+	if IsIgnored(entry.Name()) {
 		return nil
 	}
 	if w.entries++; w.entries > MaxFiles {
@@ -207,9 +207,9 @@ func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInf
 	return nil
 }
 
-// isIgnored reports whether an entry is no script: it is of Kubernetes, an editor or version
+// IsIgnored reports whether an entry is no script: it is of Kubernetes, an editor or version
 // control.
-func isIgnored(name string) bool { return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") }
+func IsIgnored(name string) bool { return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") }
 
 // file reads one file. Opening must not wait, in case it has become a pipe since it was looked at.
 func (w *walk) file(at, shown string) error {

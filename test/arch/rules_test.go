@@ -72,7 +72,7 @@ var wings = []wing{
 	},
 	{
 		name: "scripts", packages: []string{"scripts/..."}, imports: []string{"engines", "runtime/watchset/..."}, inTests: realHooks,
-		holds: "scripts from ConfigMaps and directories: loaded, reloaded, archived",
+		holds: "scripts from ConfigMaps, directories and Flux: loaded, reloaded, archived",
 		why:   "it loads scripts for any caller: it knows no API types and no controllers",
 	},
 	{

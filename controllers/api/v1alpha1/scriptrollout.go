@@ -46,7 +46,8 @@ type ScriptRollout struct {
 	Revision string `json:"revision,omitempty"`
 	// Approvals is where the annotation metacontroller.k8s.io/approved-revision lets an
 	// edit through: Definition, on the definition alone; ConfigMap, also on a ConfigMap of
-	// its scripts, so that one commit has a text and its approval. Defaults to Definition.
+	// its scripts, so that one commit has a text and its approval, or on the object of Flux
+	// that they are from. Defaults to Definition.
 	// +optional
 	// +kubebuilder:validation:Enum=Definition;ConfigMap
 	Approvals ScriptApprovals `json:"approvals,omitempty"`

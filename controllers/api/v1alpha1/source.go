@@ -10,7 +10,7 @@ type RelativePath string
 
 // ScriptSource adds files to the module tree of a definition. All sources of a
 // definition make up one tree, shared by its hooks; two files at one path are an error.
-// +kubebuilder:validation:XValidation:rule="has(self.configMap) != has(self.directory)",message="give exactly one of configMap and directory; add another entry for a second source"
+// +kubebuilder:validation:XValidation:rule="[has(self.configMap), has(self.directory), has(self.flux)].exists_one(given, given)",message="give exactly one of configMap, directory and flux; add another entry for a second source"
 type ScriptSource struct {
 	// ConfigMap adds its keys as files.
 	// +optional
@@ -18,6 +18,10 @@ type ScriptSource struct {
 	// Directory adds the files of a directory of the host.
 	// +optional
 	Directory *ScriptDirectory `json:"directory,omitempty"`
+	// Flux adds the files of an artifact that Flux has made: of a Git repository, an OCI
+	// artifact or a bucket.
+	// +optional
+	Flux *ScriptFlux `json:"flux,omitempty"`
 }
 
 // ScriptConfigMap is a ConfigMap whose keys are files. It is watched: a change takes effect
@@ -59,4 +63,27 @@ type ScriptItem struct {
 type ScriptDirectory struct {
 	// Path is below the host's --scripts-dir; a dot means that directory itself.
 	Path RelativePath `json:"path"`
+}
+
+// ScriptFlux is an object of the API group source.toolkit.fluxcd.io/v1 whose artifact has the
+// files. It is watched: a new artifact takes effect at once.
+type ScriptFlux struct {
+	// Kind of the object.
+	// +kubebuilder:validation:Enum=GitRepository;OCIRepository;Bucket;ExternalArtifact
+	Kind string `json:"kind"`
+	// Namespace of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Path is a folder in the artifact: the files below it are used, by their paths below
+	// it. Defaults to all files.
+	// +optional
+	Path RelativePath `json:"path,omitempty"`
+	// Prefix is a folder that contains all paths of this source.
+	// +optional
+	Prefix RelativePath `json:"prefix,omitempty"`
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
@@ -119,13 +118,12 @@ func (s *subjects) load(ctx context.Context, from source) (compiled, []string, e
 func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
 	options := manifest.Options{
 		Filenames: []string{from.definition}, CRDs: from.crds, Namespace: from.namespace, ScriptsDir: s.scriptsDir,
-		Scripts: map[types.NamespacedName]string{}, Within: from.within,
+		Within:   from.within,
 		Ignore:   func(name string) bool { return isTestName(s.engines, name) },
 		IsScript: s.engines.HasScript,
 	}
 	for name, directory := range from.scripts {
-		namespace, name, _ := strings.Cut(name, "/")
-		options.Scripts[types.NamespacedName{Namespace: namespace, Name: name}] = directory
+		options.AddScripts(name, directory)
 	}
 	return manifest.Load(ctx, options)
 }

@@ -153,9 +153,11 @@ func (f *testFile) sourceOf(test *controllertest.ControllerTest) (source, error)
 		return from, err
 	}
 	for name, directory := range test.Scripts {
-		namespace, short, named := strings.Cut(name, "/")
-		if !named || namespace == "" || short == "" {
-			return from, &document.Error{Location: test.Location, Message: fmt.Sprintf("scripts: %q must be NAMESPACE/NAME of a ConfigMap", name)}
+		if !new(manifest.Options).AddScripts(name, directory) {
+			return from, &document.Error{
+				Location: test.Location,
+				Message:  fmt.Sprintf("scripts: %q must be NAMESPACE/NAME of a ConfigMap, or KIND/NAMESPACE/NAME of an object of Flux", name),
+			}
 		}
 		if err := f.checkWithin(test, "scripts", directory); err != nil {
 			return from, err

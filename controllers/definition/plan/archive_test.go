@@ -11,6 +11,7 @@ func TestArchiveNamespace(t *testing.T) {
 		return v1alpha1.ScriptSource{ConfigMap: &v1alpha1.ScriptConfigMap{Namespace: namespace, Name: "hooks"}}
 	}
 	directory := v1alpha1.ScriptSource{Directory: &v1alpha1.ScriptDirectory{Path: "."}}
+	flux := v1alpha1.ScriptSource{Flux: &v1alpha1.ScriptFlux{Kind: "Bucket", Namespace: "a", Name: "hooks"}}
 	robot := &v1alpha1.ServiceAccountReference{Namespace: "team", Name: "robot"}
 	cases := map[string]struct {
 		reason  string
@@ -26,6 +27,7 @@ func TestArchiveNamespace(t *testing.T) {
 		"Account of one": {
 			reason: "a text stays in its namespace", account: robot, sources: []v1alpha1.ScriptSource{in("a")}, want: "a",
 		},
+		"Flux":  {reason: "an artifact is in the namespace of its object", sources: []v1alpha1.ScriptSource{in("a"), flux}, want: "a"},
 		"Mixed": {reason: "nor is that of a directory", sources: []v1alpha1.ScriptSource{in("a"), directory}, want: "own"},
 	}
 	for name, tc := range cases {

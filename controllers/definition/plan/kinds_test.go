@@ -52,6 +52,7 @@ func TestNamespaced(t *testing.T) {
 		},
 		"URL":         {spec: `parentResource: {apiVersion: v1, resource: things}`, hook: `{url: "http://a/"}`, want: "calls a Service"},
 		"Directory":   {spec: `parentResource: {apiVersion: v1, resource: things}`, source: `{directory: {path: a}}`, want: "directory"},
+		"Flux":        {spec: `parentResource: {apiVersion: v1, resource: things}`, source: `{configMap: {name: a}}, {flux: {kind: Bucket, name: b, namespace: other}}`},
 		"NoName":      {spec: `serviceAccountRef: {}, parentResource: {apiVersion: v1, resource: things}`, want: "works as a ServiceAccount of that"},
 		"NoNamespace": {metadata: "{name: web}", spec: `parentResource: {apiVersion: v1, resource: things}`, want: "metadata.namespace"},
 		"OtherGroup":  {apiVersion: "metacontroller.k8s.io/v1alpha1", spec: `parentResource: {apiVersion: v1, resource: things}`, want: "metadata.namespace"},
@@ -78,6 +79,11 @@ func TestNamespaced(t *testing.T) {
 			}
 			if plan.Config.Account != (identity.Account{Namespace: "shop", Name: "default"}) || plan.Settings.ScriptSources[0].ConfigMap.Namespace != "shop" {
 				t.Errorf("account %v, sources %v", plan.Config.Account, plan.Settings.ScriptSources[0].ConfigMap)
+			}
+			for _, source := range plan.Settings.ScriptSources {
+				if source.Flux != nil && source.Flux.Namespace != "shop" {
+					t.Errorf("it takes scripts from %v", source.Flux)
+				}
 			}
 			names := plan.Config.Definition + " " + plan.Config.Finalizing.Name + " " + plan.Config.Managers.Own
 			if names != "CompositeController shop/web metacontroller.io/compositecontroller-shop_web libretto/composite/shop_web" {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -34,6 +36,11 @@ func sourcesOf(sources []v1alpha1.ScriptSource) []scripts.Source {
 	for _, source := range sources {
 		if source.Directory != nil {
 			result = append(result, scripts.Source{Directory: &scripts.Directory{Path: string(source.Directory.Path)}})
+		}
+		if flux := source.Flux; flux != nil {
+			object := scripts.ObjectName{Kind: flux.Kind, NamespacedName: types.NamespacedName{Namespace: flux.Namespace, Name: flux.Name}}
+			origin := scripts.FluxOrigin{ObjectName: object, Path: string(flux.Path)}
+			result = append(result, scripts.Source{Flux: &scripts.Flux{FluxOrigin: origin, Prefix: string(flux.Prefix)}})
 		}
 		if source.ConfigMap == nil {
 			continue
@@ -79,16 +86,12 @@ func ScriptNames(named []v1alpha1.NamedHook) []string {
 func ArchiveNamespace(settings *v1alpha1.DefinitionSettings, own string) string {
 	own, sources := Home(settings, own), settings.ScriptSources
 	namespace := ""
-	for _, source := range sources {
-		switch {
-		case source.Directory != nil:
+	for _, source := range sourcesOf(sources) {
+		of := source.Origin().Object().Namespace
+		if of == "" || namespace != "" && namespace != of {
 			return own
-		case source.ConfigMap == nil:
-		case namespace != "" && namespace != source.ConfigMap.Namespace:
-			return own
-		default:
-			namespace = source.ConfigMap.Namespace
 		}
+		namespace = of
 	}
 	if namespace == "" {
 		return own

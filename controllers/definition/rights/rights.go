@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
 // Need is a right that a definition needs.
@@ -206,11 +207,15 @@ func (c *collector) reads() {
 	}
 }
 
-// scripts adds what is needed of the ConfigMaps of scripts, and of the archive.
+// scripts adds what is needed of the ConfigMaps of scripts and the objects of Flux, and of the archive.
 func (c *collector) scripts() {
 	for _, source := range c.plan.Settings.ScriptSources {
 		if from := source.ConfigMap; from != nil {
 			c.fixed("", "configmaps", "", from.Namespace, from.Name, access.ReadVerbs...)
+		}
+		if from := source.Flux; from != nil {
+			resource, _ := artifact.ResourceFor(from.Kind)
+			c.fixed(resource.Group, resource.Resource, "", from.Namespace, from.Name, access.ReadVerbs...)
 		}
 	}
 	if len(plan.ScriptNames(c.plan.Hooks)) > 0 {

@@ -140,12 +140,12 @@ func TestOf(t *testing.T) {
 		},
 		"scripts, related objects of the parent's namespace, and an analysis": {
 			"CompositeController", `{parentResource: {apiVersion: a/v1, resource: parents}, generateSelector: true,
-				scriptSources: [{configMap: {namespace: s, name: hooks}}], relatedResources: [{apiVersion: v1, resource: secrets}],
+				scriptSources: [{configMap: {namespace: s, name: hooks}}, {flux: {kind: GitRepository, namespace: s, name: lib}}], relatedResources: [{apiVersion: v1, resource: secrets}],
 				hooks: {sync: {script: {path: a.js}}, customize: {script: {path: a.js}}},
 				scriptRollout: {steps: [{name: one, parents: 1, analysis: [{job: {namespace: j, cronJob: check}}]}]}}`,
 			[]string{
 				"in j: cronjobs.batch check get", "in j: jobs.batch get create", "in s: configmaps hooks list watch",
-				"in s: controllerrevisions.apps get list create delete",
+				"in s: controllerrevisions.apps get list create delete", "in s: gitrepositories.source.toolkit.fluxcd.io lib list watch",
 				"with parents: events create! patch!", "with parents: secrets list? watch?",
 				"with parents: parents.a get list watch", "with parents: parents.a/status update",
 			},

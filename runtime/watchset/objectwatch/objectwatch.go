@@ -1,5 +1,5 @@
-// Package objectwatch watches single Secrets and ConfigMaps by name, for as long as they have a user. So
-// the process needs neither the right to read others nor the memory to cache them.
+// Package objectwatch watches single Secrets, ConfigMaps and custom resources by name, for as long as they have a
+// user. So the process needs neither the right to read others nor the memory to cache them.
 package objectwatch
 
 import (
@@ -9,11 +9,14 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -25,7 +28,7 @@ import (
 // Kind is a kind of object that can be watched.
 type Kind string
 
-// Supported kinds.
+// Kinds of New.
 const (
 	Secret    Kind = "Secret"
 	ConfigMap Kind = "ConfigMap"
@@ -57,7 +60,7 @@ type Snapshot struct {
 	Manager string
 	// ManagedFields are those of the object.
 	ManagedFields []metav1.ManagedFieldsEntry
-	// AccessErr is set while the API server denies the watch. The other fields keep what was read
+	// AccessErr is set while the API server denies the watch, or does not serve the resource. The other fields keep what was read
 	// before.
 	AccessErr error
 }
@@ -68,11 +71,42 @@ type Set = watchset.Set[Name, Snapshot]
 // Watch is one user's handle on an object.
 type Watch = watchset.Watch[Snapshot]
 
-// New returns an empty Set that watches through client.
+// New returns an empty Set that watches Secrets and ConfigMaps through client.
 func New(client kubernetes.Interface, log logr.Logger) *Set {
+	return newSet(client, log, func(name Name, o *object) (*cache.ListWatch, runtime.Object) {
+		o.dataOf = dataOf
+		return listWatch(client, o)
+	})
+}
+
+// Custom is a custom resource.
+type Custom struct {
+	Resource schema.GroupVersionResource
+	// Data returns what Snapshot.Data has of an object. It is not nil.
+	Data func(*unstructured.Unstructured) map[string]string
+	// Missing is what to do if the API server does not serve the resource.
+	Missing string
+}
+
+// NewCustom returns an empty Set that watches objects of those kinds through client.
+func NewCustom(client dynamic.Interface, kinds map[Kind]Custom, log logr.Logger) *Set {
+	return newSet(client, log, func(name Name, o *object) (*cache.ListWatch, runtime.Object) {
+		kind := kinds[name.Kind]
+		o.missing, o.dataOf = kind.Missing, func(obj metav1.Object) map[string]string {
+			custom, _ := obj.(*unstructured.Unstructured)
+			return kind.Data(custom)
+		}
+		api := client.Resource(kind.Resource).Namespace(name.Namespace)
+		return selectByName(o, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.List(ctx, options)
+		}, api.Watch), &unstructured.Unstructured{}
+	})
+}
+
+func newSet(client any, log logr.Logger, requests func(Name, *object) (*cache.ListWatch, runtime.Object)) *Set {
 	return watchset.New(func(ctx context.Context, name Name, entry *watchset.Entry[Snapshot]) {
 		o, ctx := &object{name: name, Entry: entry}, identity.WithAccount(ctx, name.Account)
-		lists, expected := listWatch(client, o)
+		lists, expected := requests(name, o)
 		run(ctx, log, cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lists, client), expected, o, cache.ReflectorOptions{
 			Logger: &log, Name: name.String(),
 		}))

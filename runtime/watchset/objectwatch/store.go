@@ -17,16 +17,19 @@ import (
 type object struct {
 	*watchset.Entry[Snapshot]
 	name Name
+	// dataOf returns the data of an observed object, and missing is what to do if its resource is not served.
+	dataOf  func(metav1.Object) map[string]string
+	missing string
 	// denied is the verb of the request that AccessErr is of. Only the reflector's goroutine uses it.
 	denied string
 }
 
-// recordAccess records the result of a list or watch request. Denied access is reported because the user
-// must fix it. The reflector retries transient errors, such as a lost connection. If both list and watch
+// recordAccess records the result of a list or watch request. Denied access, and that there is no such resource, is reported because the
+// user must fix it. The reflector retries transient errors, such as a lost connection. If both list and watch
 // are denied, only the errors of the first are kept, so that the two do not alternate.
 func (o *object) recordAccess(verb string, err error) {
 	last := o.Read().AccessErr
-	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 	news := apierrors.ReasonForError(err) != apierrors.ReasonForError(last) || verb == o.denied
 	if (refused && news) || (err == nil && last != nil) {
 		if err = o.withRemedy(err); err == nil || last == nil || err.Error() != last.Error() {
@@ -36,8 +39,11 @@ func (o *object) recordAccess(verb string, err error) {
 	}
 }
 
-// withRemedy adds what to do about a missing right of the host. For those of an account there is a condition.
+// withRemedy adds what to do about a missing resource, or a missing right of the host. For those of an account there is a condition.
 func (o *object) withRemedy(err error) error {
+	if apierrors.IsNotFound(err) && o.missing != "" {
+		return fmt.Errorf("%w: %s", err, o.missing)
+	}
 	if !o.name.Account.IsHost() || !apierrors.IsForbidden(err) {
 		return err
 	}
@@ -48,7 +54,7 @@ func (o *object) withRemedy(err error) error {
 func (o *object) set(obj metav1.Object) {
 	next := Snapshot{Synced: true}
 	if obj != nil {
-		next.Data, next.UID, next.ResourceVersion = dataOf(obj), obj.GetUID(), obj.GetResourceVersion()
+		next.Data, next.UID, next.ResourceVersion = o.dataOf(obj), obj.GetUID(), obj.GetResourceVersion()
 		next.Annotations, next.ManagedFields = obj.GetAnnotations(), obj.GetManagedFields()
 		next.Manager = LastWriter(next.ManagedFields, "data").Manager
 	}

@@ -16,7 +16,7 @@ func TestRecordAccess(t *testing.T) {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New(why))
 	}
-	o := &object{Entry: &watchset.Entry[Snapshot]{}, name: Name{Account: identity.Account{Namespace: "a", Name: "robot"}}}
+	o := &object{Entry: &watchset.Entry[Snapshot]{}, name: Name{Account: identity.Account{Namespace: "a", Name: "robot"}}, missing: "install it"}
 	for _, step := range []struct {
 		verb string
 		err  error
@@ -30,6 +30,7 @@ func TestRecordAccess(t *testing.T) {
 		{"watch", nil, ""},
 		{"watch", forbidden("it may not watch"), "it may not watch"},
 		{"watch", apierrors.NewUnauthorized("the token is gone"), "the token is gone"},
+		{"watch", apierrors.NewNotFound(corev1.Resource("configmaps"), "a"), `configmaps "a" not found: install it`},
 	} {
 		o.recordAccess(step.verb, step.err)
 		got := ""

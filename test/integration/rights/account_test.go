@@ -230,6 +230,13 @@ func TestSourcesOutside(t *testing.T) {
 		fmt.Sprintf("scriptSources: [{configMap: {namespace: %s, name: hooks}}]", other),
 		"hooks: {sync: {version: v2, script: {path: sync.js}}}")
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceUnreadable", `configmaps "hooks" is forbidden: User "`+account.Name+`" cannot`)
+	flux := e.Define(env.Composite, "-flux", e.Parent("things", "none"), asAccount(e), generated, env.UpdatedChildren,
+		fmt.Sprintf("scriptSources: [{flux: {kind: GitRepository, namespace: %s, name: hooks}}]", other),
+		"hooks: {sync: {version: v2, script: {path: sync.js}}}")
+	e.WaitForCondition(flux, "ScriptsReady", "False", "ScriptSourceUnreadable", `"hooks" is forbidden: User "`+account.Name+`" cannot`,
+		`resource "gitrepositories" in API group "source.toolkit.fluxcd.io"`)
+	account.Grant(other, "source.toolkit.fluxcd.io", "gitrepositories", "list", "watch")
+	e.WaitForCondition(flux, "ScriptsReady", "False", "ScriptSourceUnreadable", "the cluster has no gitrepositories.source.toolkit.fluxcd.io")
 	account.Grant(other, "", "configmaps", "list", "watch")
 	e.ApplyThing("a", "", "text: one")
 	e.WaitFor(env.ConfigMaps, "a", env.HasText("one"))

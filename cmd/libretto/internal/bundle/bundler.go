@@ -199,8 +199,8 @@ func (b *Bundle) files(
 func namespaceOf(spec scripts.Spec, otherwise string) (string, error) {
 	var names []string
 	for _, source := range spec.Sources {
-		if source.ConfigMap != nil && !slices.Contains(names, source.ConfigMap.Namespace) {
-			names = append(names, source.ConfigMap.Namespace)
+		if namespace := source.Origin().Object().Namespace; namespace != "" && !slices.Contains(names, namespace) {
+			names = append(names, namespace)
 		}
 	}
 	switch len(names) {
@@ -209,7 +209,7 @@ func namespaceOf(spec scripts.Spec, otherwise string) (string, error) {
 	case 1:
 		return names[0], nil
 	}
-	return "", fmt.Errorf("its scriptSources are ConfigMaps of several namespaces, %s: a bundle is in one, "+
+	return "", fmt.Errorf("its scriptSources are objects of several namespaces, %s: a bundle is in one, "+
 		"and whoever may write there could change all scripts: put the sources into one namespace first", strings.Join(names, ", "))
 }
 

@@ -120,12 +120,20 @@ func (r *run) refuse() {
 	r.refused = true
 }
 
-// checkReplaced reports directories in the place of ConfigMaps that no definition names.
+// checkReplaced reports directories in the place of ConfigMaps and objects of Flux that no definition names.
 func (r *run) checkReplaced() {
+	used := map[scripts.ObjectName]bool{}
+	for origin := range r.used {
+		used[origin.Object()] = true
+	}
 	for _, name := range r.set.Replaced() {
-		if !r.refused && !r.used[scripts.Origin{ConfigMap: name}] {
+		if !r.refused && !used[name] {
+			given, kind := name.NamespacedName.String(), name.Kind
+			if kind != scripts.ConfigMapKind {
+				given = kind + "/" + given
+			}
 			r.add(Finding{Severity: Warning, Reason: reasonUnusedScripts, Message: fmt.Sprintf(
-				"--scripts %s: no definition has that ConfigMap among its scriptSources: correct the name", name)})
+				"--scripts %s: no definition has that %s among its scriptSources: correct the name", given, kind)})
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestCheckCommand(t *testing.T) {
 		"no such file":      {args: []string{"-f", "nope"}, code: 2, stderr: "libretto: stat nope: no such file or directory\n"},
 		"an unknown flag":   {args: []string{"--nope"}, code: 2, stderr: "libretto: unknown flag: --nope: libretto check --help lists the flags\n"},
 		"an unknown format": {args: []string{"-f", "-", "-o", "xml"}, code: 2, stderr: "libretto: -o xml: there are text, json, github\n"},
-		"a wrong --scripts": {args: []string{"-f", "-", "--scripts", "a=b"}, code: 2, stderr: "libretto: --scripts a=b: must be NAMESPACE/NAME=DIRECTORY\n"},
+		"a wrong --scripts": {args: []string{"-f", "-", "--scripts", "a=b"}, code: 2, stderr: "libretto: --scripts a=b: must be NAMESPACE/NAME=DIRECTORY, or KIND/NAMESPACE/NAME=DIRECTORY for an object of Flux\n"},
 		"nothing to check":  {stdin: "{}", args: []string{"-f", clitest.Examples + "/hello/greeting.yaml"}, code: 2, stderr: "libretto: there is no CompositeController, DecoratorController or MapController among the files: give one with -f\n"},
 		"a URL":             {args: []string{"-f", "https://example.com"}, code: 2, stderr: "libretto: https://example.com: nothing is fetched: download it, or pipe it into -f -\n"},
 	} {

@@ -6,11 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/spf13/pflag"
 )
 
 // ManifestFlags are the flags of offline commands that name what to load.
@@ -31,7 +29,7 @@ func (m *ManifestFlags) AddTo(f *pflag.FlagSet) {
 		f.StringVarP(&m.Namespace, "namespace", "n", "default", "namespace of objects without one")
 	}
 	f.StringArrayVar(&m.scripts, "scripts", nil, "NAMESPACE/NAME=DIRECTORY: take the files of a directory for the keys of that ConfigMap, "+
-		"as kubectl create configmap --from-file does; may be repeated")
+		"as kubectl create configmap --from-file does; KIND/NAMESPACE/NAME=DIRECTORY: for the artifact of that object of Flux; may be repeated")
 	f.StringVar(&m.ScriptsDir, "scripts-dir", "", "directory that script sources of kind directory are below, like that of serve")
 }
 
@@ -39,15 +37,13 @@ func (m *ManifestFlags) AddTo(f *pflag.FlagSet) {
 func (m *ManifestFlags) Options(arguments []string, stdin io.Reader) (manifest.Options, error) {
 	o := manifest.Options{
 		Filenames: append(m.filenames, arguments...), Recursive: m.recursive, Stdin: stdin, Namespace: m.Namespace, ScriptsDir: m.ScriptsDir,
-		Scripts: map[types.NamespacedName]string{}, IsScript: standard.IsScript,
+		IsScript: standard.IsScript,
 	}
 	for _, given := range m.scripts {
-		name, directory, ok := strings.Cut(given, "=")
-		namespace, name, named := strings.Cut(name, "/")
-		if !ok || !named || namespace == "" || name == "" || directory == "" {
-			return o, fmt.Errorf("--scripts %s: must be NAMESPACE/NAME=DIRECTORY", given)
+		name, directory, _ := strings.Cut(given, "=")
+		if !o.AddScripts(name, directory) {
+			return o, fmt.Errorf("--scripts %s: must be NAMESPACE/NAME=DIRECTORY, or KIND/NAMESPACE/NAME=DIRECTORY for an object of Flux", given)
 		}
-		o.Scripts[types.NamespacedName{Namespace: namespace, Name: name}] = directory
 	}
 	if len(o.Filenames) == 0 {
 		return o, ErrNoFiles

@@ -31,7 +31,7 @@ func TestDiffRefuses(t *testing.T) {
 		"a bad selector":         {[]string{"-f", file, "-l", "a in b"}, "--selector: "},
 		"a file that is not":     {[]string{"-f", file + ".none"}, "hooks.yaml.none"},
 		"no cluster":             {[]string{"-f", file, "--kubeconfig", file + ".none"}, "kubeconfig " + file + ".none"},
-		"scripts without a name": {[]string{"--scripts", "hooks=" + file}, "must be NAMESPACE/NAME=DIRECTORY"},
+		"scripts without a name": {[]string{"--scripts", "hooks=" + file}, "must be NAMESPACE/NAME=DIRECTORY, or KIND/NAMESPACE/NAME=DIRECTORY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := program.Run(t, "", append([]string{"diff"}, c.args...)...)

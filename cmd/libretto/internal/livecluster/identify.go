@@ -34,10 +34,10 @@ func (c *Config) Identify(ctx context.Context, d *unstructured.Unstructured) (id
 	}
 	for _, source := range spec.Sources {
 		origin := source.Origin()
-		if err := c.Set.Contents(origin).Err; err != nil && origin.Directory != "" {
+		if err := c.Set.Contents(origin).Err; err != nil && origin.ConfigMap.Name == "" {
 			return "", named, fmt.Errorf("%s: %w", origin, err)
 		}
-		named = named || slices.Contains(given, origin.ConfigMap)
+		named = named || slices.Contains(given, origin.ConfigMap) || slices.Contains(c.Set.Replaced(), origin.Object())
 	}
 	if id, err = scripts.Identify(c.Engines, spec, c.Set.Contents); err != nil {
 		err = fmt.Errorf("%w: %w", ErrBroken, err)

@@ -282,6 +282,8 @@ func (d *Definition) sourcesText() string {
 			names = append(names, fmt.Sprintf("ConfigMap %s/%s", source.ConfigMap.Namespace, source.ConfigMap.Name))
 		case source.Directory != nil:
 			names = append(names, "the directory "+string(source.Directory.Path))
+		case source.Flux != nil:
+			names = append(names, fmt.Sprintf("%s %s/%s", source.Flux.Kind, source.Flux.Namespace, source.Flux.Name))
 		}
 	}
 	switch {

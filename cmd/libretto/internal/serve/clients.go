@@ -28,6 +28,7 @@ type clients struct {
 	children        dynamic.Interface // bounded, but its writes are answered by metadata.
 	boundedMetadata metadata.Interface
 	typed           kubernetes.Interface // Without a timeout, because watches last.
+	watching        dynamic.Interface    // As typed.
 	metadata        metadata.Interface
 }
 
@@ -54,14 +55,15 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	boundedClients, err := objectclient.New(bounded)
 	caches, cachesErr := informer.RESTClientFor(config)
 	typed, typedErr := kubernetes.NewForConfig(config)
+	watching, watchingErr := dynamic.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
-	if err := errors.Join(err, cachesErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
+	if err := errors.Join(err, cachesErr, typedErr, watchingErr, metadataErr, boundedMetadataErr); err != nil {
 		return nil, err
 	}
 	return &clients{
 		host: host, caches: caches, bounded: boundedClients.Full, children: boundedClients.Metadata, boundedMetadata: boundedMetadata,
-		typed: typed, metadata: metadataClient,
+		typed: typed, watching: watching, metadata: metadataClient,
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
 // options are the flags of serve. They have the names that Kubernetes components use.
@@ -62,6 +63,7 @@ type logOptions struct {
 // scriptOptions are where scripts are from, where they run, and how an edit of them takes over.
 type scriptOptions struct {
 	directory    string
+	artifacts    []string // The hosts of Flux's artifacts.
 	preview      bool
 	reloadSpread time.Duration
 	isolation    isolation
@@ -73,7 +75,7 @@ func defaultOptions() *options {
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
 		responseCache: mebibytes(parent.DefaultAnswerCacheBytes), syncResponses: mebibytes(parent.DefaultPassAnswerBytes),
 		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute,
-		scripts:       scriptOptions{preview: true, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
+		scripts:       scriptOptions{preview: true, artifacts: artifact.DefaultHosts, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
 		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto", namespaceDefinitions: 20,
 		election: election{name: cli.DefaultLease},
@@ -103,6 +105,9 @@ func (o *options) addTo(f *pflag.FlagSet) {
 		"preview edits of scripts, and hold those that would delete or recreate most children, or make parents fail")
 	f.StringVar(&o.scripts.directory, "scripts-dir", o.scripts.directory,
 		"directory that script sources of kind directory are below; empty means that there are none")
+	f.StringSliceVar(&o.scripts.artifacts, "flux-artifact-hosts", o.scripts.artifacts,
+		"`hosts` that artifacts of script sources of kind flux are fetched from, each with its port unless that is the scheme's own; "+
+			"empty means that there are no such sources")
 	f.Float32Var(&o.events.QPS, "events-qps", o.events.QPS, "events a second about one object, on average")
 	f.IntVar(&o.events.Burst, "events-burst", o.events.Burst, "events about one object at once")
 	f.BoolVar(&o.election.on, "leader-elect", o.election.on, "of several processes let only the one that holds the lease work")
@@ -158,6 +163,11 @@ func (o *options) check() error {
 	}
 	if o.fieldManager == "" || len(o.fieldManager) > maxFieldManager {
 		return fmt.Errorf("--apply-strategy-ssa-field-manager must have 1 to %d characters", maxFieldManager)
+	}
+	for _, host := range o.scripts.artifacts {
+		if err := artifact.CheckHost(host); err != nil {
+			return fmt.Errorf("--flux-artifact-hosts: %w", err)
+		}
 	}
 	for _, namespace := range o.namespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {

@@ -40,6 +40,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
 // Command returns libretto serve.
@@ -251,9 +252,14 @@ func (s *server) newLibrary(
 	clients *clients, resources *discovery.Discovery, registry *engines.Registry, metrics *scripts.Metrics,
 ) (*scripts.Library, error) {
 	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: s.process.UserAgent()}, webhook.Definition())
+	var artifacts *artifact.Fetcher
+	if hosts := s.options.scripts.artifacts; len(hosts) > 0 {
+		artifacts = artifact.NewFetcher(hosts, nil)
+	}
 	return scripts.NewLibrary(scripts.Config{
-		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: s.options.scripts.directory,
-		Log: s.log.WithName("scripts"), Metrics: metrics, Tracer: s.tracer,
+		Client: clients.typed, Metadata: clients.metadata, Dynamic: clients.watching, Artifacts: artifacts, Engines: registry,
+		Root: s.options.scripts.directory,
+		Log:  s.log.WithName("scripts"), Metrics: metrics, Tracer: s.tracer,
 		Tester: &scripttest.Runner{
 			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(s.options.namespace), Scripts: registry, Webhooks: webhooks,
 		},
