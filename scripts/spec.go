@@ -213,8 +213,8 @@ func (s Spec) withHooks(encoded []byte) (Spec, error) {
 
 func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }
 
-// trustDomain names who wrote the scripts: the namespaces of the ConfigMaps and of Flux's objects, and of a definition with a namespace, sorted. It is empty if
-// only the host did, who is trusted everywhere: other definitions and directories are its own.
+// trustDomain names who wrote the scripts: the namespaces of the ConfigMaps and of Flux's objects, and of a definition with a namespace,
+// sorted. It is empty if only the host did, who is trusted everywhere: other definitions and directories are its own.
 func (s Spec) trustDomain() string {
 	namespaces := map[string]struct{}{}
 	if s.Object != nil && s.Object.GetNamespace() != "" {

@@ -82,8 +82,9 @@ func (s *Set) readBinary(o *document.Object, c *configMap) {
 // an object of Flux. It returns false if it is neither.
 func (o *Options) AddScripts(name, directory string) bool {
 	parts := strings.Split(name, "/")
-	isFlux := len(parts) == 3
-	if _, known := artifact.ResourceFor(parts[0]); isFlux && !known || !isFlux && len(parts) != 2 || slices.Contains(parts, "") || directory == "" {
+	_, isKind := artifact.ResourceFor(parts[0])
+	isFlux := isKind && len(parts) == 3
+	if !isFlux && len(parts) != 2 || slices.Contains(parts, "") || directory == "" {
 		return false
 	}
 	at := types.NamespacedName{Namespace: parts[len(parts)-2], Name: parts[len(parts)-1]}

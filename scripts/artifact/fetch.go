@@ -163,7 +163,8 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("its artifact %s can't be fetched: status %d %s", shown(u), response.StatusCode, http.StatusText(response.StatusCode))
+		return nil, fmt.Errorf("its artifact %s can't be fetched: status %d %s", shown(u), response.StatusCode,
+			http.StatusText(response.StatusCode))
 	}
 	var packed bytes.Buffer
 	if _, err := io.Copy(&packed, io.LimitReader(response.Body, maxPacked+1)); err != nil {

@@ -107,7 +107,7 @@ func TestFollow(t *testing.T) {
 		synctest.Wait()
 		expect("it waits", 0, "r1", "tried again", 1)
 		d.server.packed.Store(&one)
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		expect("it is tried again", 1, "r1", "", 2)
 		d.set(one, "r2")

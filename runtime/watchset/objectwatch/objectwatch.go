@@ -73,7 +73,7 @@ type Watch = watchset.Watch[Snapshot]
 
 // New returns an empty Set that watches Secrets and ConfigMaps through client.
 func New(client kubernetes.Interface, log logr.Logger) *Set {
-	return newSet(client, log, func(name Name, o *object) (*cache.ListWatch, runtime.Object) {
+	return newSet(client, log, func(_ Name, o *object) (*cache.ListWatch, runtime.Object) {
 		o.dataOf = dataOf
 		return listWatch(client, o)
 	})

@@ -6,9 +6,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines/standard"
-	"github.com/spf13/pflag"
 )
 
 // ManifestFlags are the flags of offline commands that name what to load.

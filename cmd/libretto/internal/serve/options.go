@@ -75,7 +75,9 @@ func defaultOptions() *options {
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
 		responseCache: mebibytes(parent.DefaultAnswerCacheBytes), syncResponses: mebibytes(parent.DefaultPassAnswerBytes),
 		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute,
-		scripts:       scriptOptions{preview: true, artifacts: artifact.DefaultHosts, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation()},
+		scripts: scriptOptions{
+			preview: true, artifacts: artifact.DefaultHosts, reloadSpread: 10 * time.Millisecond, isolation: defaultIsolation(),
+		},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
 		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto", namespaceDefinitions: 20,
 		election: election{name: cli.DefaultLease},
