@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explain"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/history"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/push"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/rbac"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/revision"
@@ -81,5 +82,5 @@ func arguments(line []string) []string {
 // commands are all that there are.
 var commands = []func(cli.Process) *cobra.Command{
 	serve.Command, scaffold.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
-	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, types.Command, rbac.Command, versions.Command,
+	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, push.Command, types.Command, rbac.Command, versions.Command,
 }

@@ -171,8 +171,8 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) ([]byte, error) {
 		return nil, unreachable(err)
 	}
 	if packed.Len() > maxPacked {
-		return nil, permanentf("its artifact %s has more than %d MiB: leave out what is no script, with spec.ignore of the object",
-			shown(u), maxPacked>>20)
+		return nil, permanentf("its artifact %s has more than %d MiB: leave out what is no script, with spec.ignore of the object, or push "+
+			"the scripts alone with libretto push", shown(u), maxPacked>>20)
 	}
 	return packed.Bytes(), nil
 }

@@ -19,7 +19,8 @@ plain='k8s.io/kubernetes go.etcd.io google.golang.org/grpc k8s.io/kubectl k8s.io
 k8s.io/controller-manager k8s.io/metrics k8s.io/cloud-provider k8s.io/dynamic-resource-allocation k8s.io/pod-security-admission
 k8s.io/apiserver/pkg/admission k8s.io/apiserver/pkg/server k8s.io/apiserver/pkg/storage k8s.io/apiserver/pkg/endpoints
 k8s.io/apiserver/plugin k8s.io/apiextensions-apiserver/pkg/client k8s.io/apiextensions-apiserver/pkg/controller
-github.com/google/cadvisor github.com/opencontainers github.com/containerd github.com/cyphar go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc'
+github.com/google/cadvisor github.com/opencontainers/cgroups github.com/opencontainers/runtime-spec
+github.com/opencontainers/selinux github.com/containerd github.com/cyphar go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc'
 GOFLAGS=$("$GO" env GOFLAGS)
 for prefix in $plain; do
     GOFLAGS="$GOFLAGS '-gcflags=$prefix/...=-N -l -dwarf=false'"
