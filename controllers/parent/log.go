@@ -159,7 +159,8 @@ func (r *shared) endTrace(ctx context.Context, parent *unstructured.Unstructured
 	}
 	span.SetAttributes(
 		tracing.Definition.String(r.config.Definition), tracing.Outcome.String(outcome), semconv.K8SNamespaceName(parent.GetNamespace()),
-		tracing.ObjectKind.String(parent.GetKind()), tracing.ObjectName.String(parent.GetName()), tracing.ObjectUID.String(string(parent.GetUID())),
+		tracing.ObjectKind.String(parent.GetKind()), tracing.ObjectName.String(parent.GetName()),
+		tracing.ObjectUID.String(string(parent.GetUID())),
 	)
 	if err != nil && !errors.Is(err, controller.ErrLater) {
 		tracing.Fail(span, failure.CauseOf(err).Reason)
@@ -175,7 +176,10 @@ func (p *pass) traceInputs(ctx context.Context) {
 	if !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(tracing.Revision.String(p.programs.Revision[:min(len(p.programs.Revision), shortRevision)]), tracing.CachedCalls.Int(int(p.used.knownAnswers.Load())))
+	span.SetAttributes(
+		tracing.Revision.String(p.programs.Revision[:min(len(p.programs.Revision), shortRevision)]),
+		tracing.CachedCalls.Int(int(p.used.knownAnswers.Load())),
+	)
 	if p.programs.Edit.IsValid() {
 		span.AddLink(trace.Link{SpanContext: p.programs.Edit})
 	}

@@ -129,8 +129,8 @@ func newRegistry(b cli.Build) *prometheus.Registry {
 	return registry
 }
 
-// metrics serves the metrics. Only where syncs are traced it offers OpenMetrics, whose exemplars are traces: it writes some numbers otherwise
-// than before.
+// metrics serves the metrics. Only where syncs are traced it offers OpenMetrics, whose exemplars are traces: it writes some numbers
+// otherwise than before.
 func (s *server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: s.tracer != nil})
 }
