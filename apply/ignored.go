@@ -20,16 +20,16 @@ func (c child) withoutIgnored(observed *unstructured.Unstructured, entries []any
 	ours := serverside.EntryOf(entries, c.rule.Managers.Own)
 	forgets := false
 	for _, path := range c.rule.Ignored {
-		now, isSet := valueAt(observed.Object, path)
+		now, isSet, _ := unstructured.NestedFieldNoCopy(observed.Object, path...)
 		switch {
 		case !has(desired, path) && !has(last, path) && !ours.Holds(path):
 		case isSet && (ours.Holds(path) || c.rule.Strategy == ServerSideApply && (ours == nil || last != nil)):
-			desired = withValueAt(desired, path, now)
+			desired = jsonvalue.WithValueAt(desired, path, now)
 		default:
-			desired = withoutValueAt(desired, path)
-			if has(last, path) {
-				last, forgets = withoutValueAt(last, path), true
-			}
+			var forgotten bool
+			desired, _ = jsonvalue.WithoutValueAt(desired, path)
+			last, forgotten = jsonvalue.WithoutValueAt(last, path)
+			forgets = forgets || forgotten
 		}
 	}
 	c.desired = &unstructured.Unstructured{Object: desired}
@@ -41,35 +41,6 @@ func (c child) withoutIgnored(observed *unstructured.Unstructured, entries []any
 }
 
 func has(object map[string]any, path []string) bool {
-	_, is := valueAt(object, path)
+	_, is, _ := unstructured.NestedFieldNoCopy(object, path...)
 	return is
-}
-
-// valueAt returns the value at a path of fields, and whether there is one.
-func valueAt(object map[string]any, path []string) (value any, is bool) {
-	for ; len(path) > 1; path = path[1:] {
-		object = jsonvalue.ObjectIn(object, path[0])
-	}
-	value, is = object[path[0]]
-	return value, is
-}
-
-// withValueAt returns a copy of an object that has a value at a path. Where the object has none of the fields on the way, they are added.
-func withValueAt(object map[string]any, path []string, value any) map[string]any {
-	if len(path) > 1 {
-		value = withValueAt(jsonvalue.ObjectIn(object, path[0]), path[1:], value)
-	}
-	return jsonvalue.With(object, path[0], value)
-}
-
-// withoutValueAt returns a copy of an object without the value at a path, or the object itself if it has none.
-func withoutValueAt(object map[string]any, path []string) map[string]any {
-	switch {
-	case !has(object, path):
-		return object
-	case len(path) > 1:
-		return jsonvalue.With(object, path[0], withoutValueAt(jsonvalue.ObjectIn(object, path[0]), path[1:]))
-	}
-	without, _ := jsonvalue.Without(object, path[0])
-	return without
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Config is a CompositeController and its resources.
@@ -63,7 +64,7 @@ func New(config Config) *Variant {
 		sync:     newHook(v1alpha1.SyncHook, hooks.Sync),
 		label:    namedDefinition(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
-		paths:    splitPaths(config.Spec.RevisionFields()),
+		paths:    jsonvalue.SplitPaths(config.Spec.RevisionFields()),
 
 		rollsScripts: config.Spec.RollsScripts(),
 	}

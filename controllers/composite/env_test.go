@@ -130,11 +130,11 @@ func (e *env) setNames(names ...string) {
 	for _, name := range names {
 		list = append(list, name)
 	}
-	e.parent.Object["spec"] = withValue(e.parent.Object["spec"].(map[string]any), []string{"names"}, list)
+	e.parent.Object["spec"] = jsonvalue.WithValueAt(e.parent.Object["spec"].(map[string]any), []string{"names"}, list)
 }
 
 func (e *env) setImage(image string) {
-	e.parent.Object["spec"] = withValue(e.parent.Object["spec"].(map[string]any), []string{"template", "image"}, image)
+	e.parent.Object["spec"] = jsonvalue.WithValueAt(e.parent.Object["spec"].(map[string]any), []string{"template", "image"}, image)
 	e.parent.SetGeneration(e.parent.GetGeneration() + 1)
 }
 

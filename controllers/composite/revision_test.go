@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 func TestPatch(t *testing.T) {
@@ -62,7 +63,7 @@ func TestPatch(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			current, paths := parse(t, object), splitPaths(tc.paths)
+			current, paths := parse(t, object), jsonvalue.SplitPaths(tc.paths)
 			if diff := cmp.Diff(parse(t, tc.patch), patchOf(current, paths)); diff != "" {
 				t.Errorf("%s\npatch -want +got:\n%s", tc.reason, diff)
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 const ready = `statusChecks: {conditions: [{type: Ready, status: "True"}]}`
@@ -159,7 +160,7 @@ func (e *env) addChild(t *testing.T, s scope, word string) {
 	name, image, _ := strings.Cut(word, "=")
 	image, mark := image[:2], image[2:]
 	e.setImage(image)
-	body := itemsHook(variant.Call{Request: map[string]any{"parent": withValue(e.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
+	body := itemsHook(variant.Call{Request: map[string]any{"parent": jsonvalue.WithValueAt(e.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
 	v := New(e.config)
 	child := v.withUIDLabel(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, e.parent)
 	e.perform(e.changes(t, variant.Observed{}, variant.Desired{Children: []*unstructured.Unstructured{child}})[0])

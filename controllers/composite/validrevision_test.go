@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // editedCases are about ControllerRevisions that others have written.
@@ -186,7 +188,7 @@ func TestFieldsOutside(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := fieldsOutside(parse(t, tc.patch), splitPaths(tc.paths)); !slices.Equal(got, tc.want) {
+			if got := fieldsOutside(parse(t, tc.patch), jsonvalue.SplitPaths(tc.paths)); !slices.Equal(got, tc.want) {
 				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})

@@ -1,10 +1,6 @@
 package v1alpha1
 
-import (
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
+import "k8s.io/apimachinery/pkg/util/intstr"
 
 // ChildUpdateMethod is how a child that differs from the desired one is updated.
 type ChildUpdateMethod string
@@ -188,11 +184,5 @@ func (a ApplySettings) Strategy(definition, host ApplyStrategy) ApplyStrategy {
 // Force reports whether server-side apply takes over fields of other field managers.
 func (a ApplySettings) Force() bool { return a.ForceConflicts == nil || *a.ForceConflicts }
 
-// Ignored returns the paths of IgnoreDifferences.
-func (a ApplySettings) Ignored() [][]string {
-	var paths [][]string
-	for _, field := range a.IgnoreDifferences {
-		paths = append(paths, strings.Split(field, "."))
-	}
-	return paths
-}
+// Ignored returns IgnoreDifferences.
+func (a ApplySettings) Ignored() []string { return a.IgnoreDifferences }

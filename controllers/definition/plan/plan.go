@@ -281,7 +281,7 @@ type childRule[R any] interface {
 	UpdateMethod() v1alpha1.ChildUpdateMethod
 	Strategy(definition, host v1alpha1.ApplyStrategy) v1alpha1.ApplyStrategy
 	Force() bool
-	Ignored() [][]string
+	Ignored() []string
 }
 
 // childRules resolves rules for children. A resource may be listed once, in one version: one object would be two children.
@@ -302,7 +302,7 @@ func childRules[R any, P childRule[R]](
 		rules = append(rules, variant.ChildRule{
 			Resource: resource, Method: apply.Method(rule.UpdateMethod().WithoutRolling()),
 			Strategy: apply.Strategy(rule.Strategy(settings.ApplyStrategy, p.Strategy)), Force: rule.Force(),
-			Ignored: rule.Ignored(),
+			Ignored: jsonvalue.SplitPaths(rule.Ignored()),
 		})
 	}
 	return rules, nil

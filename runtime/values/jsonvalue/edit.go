@@ -3,6 +3,7 @@ package jsonvalue
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Without returns object less some fields, which is object itself if it has none of them.
@@ -32,6 +33,35 @@ func Clone(object map[string]any) map[string]any {
 	out := make(map[string]any, len(object)+1)
 	maps.Copy(out, object)
 	return out
+}
+
+// SplitPaths returns the paths of fields that are written with dots, such as spec.template.
+func SplitPaths(fieldPaths []string) [][]string {
+	paths := make([][]string, len(fieldPaths))
+	for i, path := range fieldPaths {
+		paths[i] = strings.Split(path, ".")
+	}
+	return paths
+}
+
+// WithValueAt returns a copy of object that has value at a path of fields, which are made where there are none. All else is shared.
+func WithValueAt(object map[string]any, path []string, value any) map[string]any {
+	if len(path) > 1 {
+		value = WithValueAt(ObjectIn(object, path[0]), path[1:], value)
+	}
+	return With(object, path[0], value)
+}
+
+// WithoutValueAt returns object less the value at a path of fields, which is object itself if it has none.
+func WithoutValueAt(object map[string]any, path []string) (out map[string]any, differs bool) {
+	if len(path) == 1 {
+		return Without(object, path[0])
+	}
+	inner, differs := WithoutValueAt(ObjectIn(object, path[0]), path[1:])
+	if !differs {
+		return object, false
+	}
+	return With(object, path[0], inner), true
 }
 
 // ObjectIn returns the object in a field, or nil if there is none.

@@ -1,0 +1,39 @@
+package jsonvalue
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestValuesAtPaths sets and removes values at paths, and checks that the object itself stays as it is.
+func TestValuesAtPaths(t *testing.T) {
+	object := map[string]any{"spec": map[string]any{"replicas": int64(3), "none": nil}, "text": "a"}
+	for name, c := range map[string]struct {
+		path          []string
+		with, without map[string]any // without is nil if it is the object itself
+	}{
+		"there":       {[]string{"spec", "replicas"}, map[string]any{"spec": map[string]any{"replicas": "new", "none": nil}, "text": "a"}, map[string]any{"spec": map[string]any{"none": nil}, "text": "a"}},
+		"null":        {[]string{"spec", "none"}, map[string]any{"spec": map[string]any{"replicas": int64(3), "none": "new"}, "text": "a"}, map[string]any{"spec": map[string]any{"replicas": int64(3)}, "text": "a"}},
+		"not there":   {[]string{"data", "a", "b"}, map[string]any{"spec": object["spec"], "text": "a", "data": map[string]any{"a": map[string]any{"b": "new"}}}, nil},
+		"of a text":   {[]string{"text", "a"}, map[string]any{"spec": object["spec"], "text": map[string]any{"a": "new"}}, nil},
+		"at the root": {[]string{"text"}, map[string]any{"spec": object["spec"], "text": "new"}, map[string]any{"spec": object["spec"]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(c.with, WithValueAt(object, c.path, "new")); d != "" {
+				t.Errorf("with (-want +got):\n%s", d)
+			}
+			without, differs := WithoutValueAt(object, c.path)
+			want := c.without
+			if want == nil {
+				want = object
+			}
+			if d := cmp.Diff(want, without); d != "" || differs != (c.without != nil) {
+				t.Errorf("without, which differs: %t (-want +got):\n%s", differs, d)
+			}
+		})
+	}
+	if d := cmp.Diff(map[string]any{"spec": map[string]any{"replicas": int64(3), "none": nil}, "text": "a"}, object); d != "" {
+		t.Errorf("the object was changed:\n%s", d)
+	}
+}
