@@ -62,13 +62,19 @@ func WantsContent(desired *unstructured.Unstructured) bool {
 // write returns the change for an object that exists and is to follow what is desired,
 // or nil if it is as it should be.
 func (c child) write(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
-	c, known, err := c.withoutIgnored(observed, entries)
+	if c.memory.holds(c, observed) {
+		return nil, nil
+	}
+	known, of, err := c.withoutIgnored(observed, entries)
 	if err != nil {
 		return nil, err
 	}
-	change, err := c.writeKnown(known, owner, entries)
-	if change != nil {
+	change, err := known.writeKnown(of, owner, entries)
+	switch {
+	case change != nil:
 		change.Observed = observed
+	case err == nil:
+		c.memory.note(c, observed)
 	}
 	return change, err
 }
@@ -103,15 +109,11 @@ func (c child) create(owner metav1.OwnerReference) (*Change, error) {
 // should be. If nothing differs but what the annotation remembers, the annotation
 // is written even where the method is Recreate: that is no reason to lose the object.
 func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
-	if c.memory.holds(c, observed) {
-		return nil, nil
-	}
 	merged, err := merge.Merge(c.rule.Schema, observed, c.desired)
 	if err != nil {
 		return nil, err
 	}
 	if merged.Object == observed {
-		c.memory.note(c, observed)
 		return nil, nil
 	}
 	action := ActionUpdate

@@ -35,15 +35,11 @@ func (c child) createServerSide(owner metav1.OwnerReference) *Change {
 // held. A manager that sets a field to another value takes it away, so that the values need
 // not be compared, and the API server may write them down in other words.
 func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
-	if c.memory.holds(c, observed) {
-		return nil, nil
-	}
 	manager := c.rule.Managers.Own
 	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager, c.rule.Schema)
 	ours := serverside.EntryOf(entries, manager)
 	same := merge.Annotation(observed.Object) == "" && serverside.Applied(observed.Object, manager) == config.Mark
 	if ours != nil && same && config.HeldBy(ours.Fields(), observed.Object) {
-		c.memory.note(c, observed)
 		return nil, nil
 	}
 	expected, err := c.expected(observed, c.lastApplied(observed, ours, config))
