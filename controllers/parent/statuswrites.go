@@ -97,27 +97,18 @@ func (p *pass) addSyncConditions(desired *variant.Desired, applied error) {
 }
 
 // writeSyncConditions writes the conditions of a pass that has failed with err before it had an answer. It returns err, with that of the
-// write if it is of use. What soon passes is not written.
+// write if it is of use. What soon passes is not written, and nothing before a status that the last pass has left to this one.
 func (p *pass) writeSyncConditions(ctx context.Context, err error, repeatable bool) error {
-	if !p.hasSyncConditions() || ctx.Err() != nil || errors.Is(err, controller.ErrLater) || errors.Is(err, errGone) ||
-		p.partBacksOff(ctx, loops.ParentStatus) {
+	_, left := p.deferredStatuses.Of(p.key, p.parent.GetUID())
+	if !p.hasSyncConditions() || left || ctx.Err() != nil || errors.Is(err, controller.ErrLater) || errors.Is(err, errGone) {
 		return err
 	}
-	before := jsonvalue.ObjectIn(p.parent.Object, "status")
+	before, generation := jsonvalue.ObjectIn(p.parent.Object, "status"), p.parent.GetGeneration()
+	status := variant.MergeFields(before, map[string]any{ObservedGenerationField: generation})
 	ended := p.ended(failure.RetryOf(err, repeatable), err, nil)
-	status := statuses.WithSyncConditions(variant.MergeFields(before, map[string]any{ObservedGenerationField: p.parent.GetGeneration()}),
-		before, ended, p.parent.GetGeneration(), p.env.Clock.Now())
-	if p.status.Stored(p.source.Resource, p.parent, status) {
-		return err
-	}
-	updated, failed := p.status.Write(ctx, p.source.Resource, p.parent, status)
-	if failed != nil {
+	status = statuses.WithSyncConditions(status, before, ended, generation, p.env.Clock.Now())
+	if failed := p.writeStatus(ctx, variant.Desired{Status: status, StatusOrigin: variant.StatusMerged}, false); failed != nil {
 		return failure.Join([]error{err, failed})
-	}
-	if updated != nil {
-		before := p.parent
-		p.setParent(updated)
-		p.notePart(loops.ParentStatus, before)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Conditions of a parent that kstatus reads, and with it Flux; kubectl wait and Argo CD read Ready. Reconciling and Stalled are there only
@@ -55,7 +56,7 @@ func WithSyncConditions(status, before map[string]any, s health.Sync, generation
 		}
 		conditions = append(conditions, c)
 	}
-	return mergePatch(status, map[string]any{"conditions": conditions})
+	return jsonvalue.With(status, "conditions", conditions)
 }
 
 func has(condition any, field string, value any) bool {
