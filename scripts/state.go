@@ -105,10 +105,15 @@ func (n ObjectName) String() string { return n.Kind + " " + n.NamespacedName.Str
 // ConfigMapKind is the kind of objects that are ConfigMaps. Others are Flux's.
 const ConfigMapKind = "ConfigMap"
 
+// ConfigMapName returns the name of a ConfigMap as that of a source.
+func ConfigMapName(namespace, name string) ObjectName {
+	return ObjectName{ConfigMapKind, types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
 // Object returns the name of the object that the origin is, or an empty one.
 func (o Origin) Object() ObjectName {
 	if o.ConfigMap.Name != "" {
-		return ObjectName{ConfigMapKind, o.ConfigMap}
+		return ConfigMapName(o.ConfigMap.Namespace, o.ConfigMap.Name)
 	}
 	return o.Flux.ObjectName
 }

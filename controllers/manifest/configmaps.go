@@ -87,58 +87,61 @@ func (o *Options) AddScripts(name, directory string) bool {
 	if !isFlux && len(parts) != 2 || slices.Contains(parts, "") || directory == "" {
 		return false
 	}
-	at := types.NamespacedName{Namespace: parts[len(parts)-2], Name: parts[len(parts)-1]}
-	if !isFlux {
-		if o.Scripts == nil {
-			o.Scripts = map[types.NamespacedName]string{}
-		}
-		o.Scripts[at] = directory
-		return true
+	object := scripts.ConfigMapName(parts[len(parts)-2], parts[len(parts)-1])
+	if isFlux {
+		object.Kind = parts[0]
 	}
-	if o.Artifacts == nil {
-		o.Artifacts = map[scripts.ObjectName]string{}
+	if o.Scripts == nil {
+		o.Scripts = map[scripts.ObjectName]string{}
 	}
-	o.Artifacts[scripts.ObjectName{Kind: parts[0], NamespacedName: at}] = directory
+	o.Scripts[object] = directory
 	return true
+}
+
+// ScriptsName returns the name of a source as AddScripts takes it.
+func ScriptsName(source scripts.ObjectName) string {
+	if source.Kind == scripts.ConfigMapKind {
+		return source.NamespacedName.String()
+	}
+	return source.Kind + "/" + source.NamespacedName.String()
 }
 
 // addDirectories puts directories in the place of ConfigMaps, and notes those that are artifacts.
 func (s *Set) addDirectories() error {
-	for name, root := range s.options.Artifacts {
-		if err := s.options.Within.Check(root); err != nil {
-			return fmt.Errorf("--scripts %s=%s: %w", name, root, err)
+	for source, root := range s.options.Scripts {
+		err := s.options.Within.Check(root)
+		switch {
+		case err != nil:
+		case source.Kind == scripts.ConfigMapKind:
+			s.configMaps[source.NamespacedName], err = s.fromDirectory(source.NamespacedName, root)
+			s.Inputs = append(s.Inputs, root)
+		default:
+			err = s.addArtifact(root)
 		}
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.IsDir() {
-				return err
-			}
-			if path != root && directory.IsIgnored(entry.Name()) {
-				return fs.SkipDir
-			}
-			s.Inputs = append(s.Inputs, path)
-			return nil
-		})
 		if err != nil {
-			return fmt.Errorf("--scripts %s=%s: %w", name, root, err)
+			return fmt.Errorf("--scripts %s=%s: %w", ScriptsName(source), root, err)
 		}
-	}
-	for name, path := range s.options.Scripts {
-		c, err := s.fromDirectory(name, path)
-		if err != nil {
-			return fmt.Errorf("--scripts %s=%s: %w", name, path, err)
-		}
-		s.configMaps[name] = c
-		s.Inputs = append(s.Inputs, path)
 	}
 	slices.Sort(s.Inputs)
 	return nil
 }
 
+// addArtifact notes the folders of an artifact. What is in them is read when it is asked for.
+func (s *Set) addArtifact(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if path != root && directory.IsIgnored(entry.Name()) {
+			return fs.SkipDir
+		}
+		s.Inputs = append(s.Inputs, path)
+		return nil
+	})
+}
+
 // fromDirectory returns the ConfigMap that kubectl create configmap --from-file would make.
 func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap, error) {
-	if err := s.options.Within.Check(path); err != nil {
-		return nil, err
-	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
@@ -179,7 +182,7 @@ func (s *Set) LeftOut(origin scripts.Origin, problem string) string {
 			if strings.Contains("/"+file, "/"+name[1]) {
 				return fmt.Sprintf(": %s is left out, as --scripts %s=%s takes no folders, because a ConfigMap has none: "+
 					"deploy with libretto bundle and scriptSources: [{directory: ...}], or lay the file beside the scripts",
-					filepath.Join(s.options.Scripts[origin.ConfigMap], file), origin.ConfigMap, s.options.Scripts[origin.ConfigMap])
+					filepath.Join(s.options.Scripts[origin.Object()], file), origin.ConfigMap, s.options.Scripts[origin.Object()])
 			}
 		}
 	}
@@ -191,10 +194,7 @@ func (s *Set) ConfigMaps() []types.NamespacedName { return sortedNames(maps.Keys
 
 // Replaced returns the names of the ConfigMaps and objects of Flux in whose place directories are, sorted.
 func (s *Set) Replaced() []scripts.ObjectName {
-	all := slices.Collect(maps.Keys(s.options.Artifacts))
-	for name := range s.options.Scripts {
-		all = append(all, scripts.ObjectName{Kind: scripts.ConfigMapKind, NamespacedName: name})
-	}
+	all := slices.Collect(maps.Keys(s.options.Scripts))
 	slices.SortFunc(all, func(a, b scripts.ObjectName) int { return strings.Compare(a.String(), b.String()) })
 	return all
 }
@@ -212,10 +212,10 @@ func (s *Set) Contents(origin scripts.Origin) scripts.Contents {
 		return s.directory(s.options.ScriptsDir, origin.Directory)
 	}
 	if flux := origin.Flux; flux.Kind != "" {
-		root, given := s.options.Artifacts[flux.ObjectName]
+		root, given := s.options.Scripts[flux.ObjectName]
 		if !given {
-			return scripts.Contents{Err: fmt.Errorf("is Flux's, which no file has: give the folder that it is made of with --scripts %s/%s=DIRECTORY",
-				flux.Kind, flux.NamespacedName)}
+			return scripts.Contents{Err: fmt.Errorf("is Flux's, which no file has: give the folder that it is made of with --scripts %s=DIRECTORY",
+				ScriptsName(flux.ObjectName))}
 		}
 		contents := s.directory(root, path.Join(".", flux.Path))
 		if contents.Files == nil && contents.Err == nil {
@@ -258,7 +258,7 @@ func (s *Set) Locate(definition *document.Object, spec scripts.Spec, origin scri
 	}
 	c := s.configMaps[origin.ConfigMap]
 	key, known := spec.KeyOf(origin, at.File)
-	if root, given := s.options.Artifacts[origin.Flux.ObjectName]; given && known {
+	if root, given := s.options.Scripts[origin.Flux.ObjectName]; given && known {
 		at.File = filepath.Join(root, filepath.FromSlash(path.Join(origin.Flux.Path, key)))
 		return at
 	}

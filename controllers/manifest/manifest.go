@@ -43,11 +43,9 @@ type Options struct {
 	Stdin     io.Reader
 	// Namespace is that of ConfigMaps without one. It defaults to default.
 	Namespace string
-	// Scripts are directories whose files take the place of a ConfigMap's keys, as if it was made by
-	// kubectl create configmap --from-file=DIRECTORY.
-	Scripts map[types.NamespacedName]string
-	// Artifacts are directories that hold what the artifacts of objects of Flux do.
-	Artifacts map[scripts.ObjectName]string
+	// Scripts are directories in the place of sources of scripts: their files are a ConfigMap's keys, as if it was made by
+	// kubectl create configmap --from-file=DIRECTORY, or what the artifact of an object of Flux holds.
+	Scripts map[scripts.ObjectName]string
 	// ScriptsDir is the directory that script sources of kind directory are below, like the host's --scripts-dir.
 	ScriptsDir string
 	// IsScript reports whether a file of a directory is a script, by its name, and no manifest. Nil means none.

@@ -205,7 +205,7 @@ func TestKustomizedPlaces(t *testing.T) {
 func TestScriptsDirectory(t *testing.T) {
 	t.Chdir(unpack(t, folder))
 	name := types.NamespacedName{Namespace: "default", Name: "one"}
-	set, err := Load(t.Context(), Options{Filenames: []string{"one.yaml"}, Scripts: map[types.NamespacedName]string{name: "built"}, ScriptsDir: "."})
+	set, err := Load(t.Context(), Options{Filenames: []string{"one.yaml"}, Scripts: map[scripts.ObjectName]string{scripts.ConfigMapName("default", "one"): "built"}, ScriptsDir: "."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,6 @@ func TestProblems(t *testing.T) {
 // TestUnreadable checks the errors for what can't be read at all.
 func TestUnreadable(t *testing.T) {
 	t.Chdir(unpack(t, folder))
-	one := types.NamespacedName{Namespace: "a", Name: "b"}
 	for name, c := range map[string]struct {
 		options Options
 		want    string
@@ -389,7 +388,7 @@ func TestUnreadable(t *testing.T) {
 		"an empty name":   {Options{Filenames: []string{""}}, "-f: the name of a file is empty"},
 		"no input":        {Options{Filenames: []string{"-"}}, "-f -: there is no standard input"},
 		"input twice":     {Options{Filenames: []string{"-", "-"}, Stdin: strings.NewReader("")}, "-f -: standard input is given twice"},
-		"no such scripts": {Options{Scripts: map[types.NamespacedName]string{one: "nope"}}, "--scripts a/b=nope: open nope: no such file or directory"},
+		"no such scripts": {Options{Scripts: map[scripts.ObjectName]string{scripts.ConfigMapName("a", "b"): "nope"}}, "--scripts a/b=nope: open nope: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(t.Context(), c.options)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -63,15 +62,15 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks := types.NamespacedName{Namespace: "default", Name: "hooks"}
+	hooks := scripts.ConfigMapName("default", "hooks")
 	for name, c := range map[string]struct {
-		scripts map[types.NamespacedName]string
+		scripts map[scripts.ObjectName]string
 		from    string
 		want    string
 	}{
 		"in a ConfigMap":             {nil, "hooks", "app/a.yaml:7:7: throws"},
-		"in a directory":             {map[types.NamespacedName]string{hooks: "src"}, "hooks", "src/sync.js:2:3: throws"},
-		"a script that is broken":    {map[types.NamespacedName]string{hooks: "broken"}, "hooks", "broken/sync.js:1: does not load"},
+		"in a directory":             {map[scripts.ObjectName]string{hooks: "src"}, "hooks", "src/sync.js:2:3: throws"},
+		"a script that is broken":    {map[scripts.ObjectName]string{hooks: "broken"}, "hooks", "broken/sync.js:1: does not load"},
 		"a ConfigMap that is absent": {nil, "other", "app/a.yaml:14:19: ConfigMap default/other: it is not among the files, and no directory is laid in its place"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,13 +111,13 @@ func TestInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hooks := types.NamespacedName{Namespace: "default", Name: "hooks"}
+	hooks := scripts.ConfigMapName("default", "hooks")
 	for name, c := range map[string]struct {
 		options Options
 		want    []string
 	}{
 		"a directory":            {Options{Filenames: []string{"app"}}, []string{"app", "app/a.yaml"}},
-		"a file and a directory": {Options{Filenames: []string{"app/a.yaml"}, Scripts: map[types.NamespacedName]string{hooks: "src"}}, []string{"app/a.yaml", "src"}},
+		"a file and a directory": {Options{Filenames: []string{"app/a.yaml"}, Scripts: map[scripts.ObjectName]string{hooks: "src"}}, []string{"app/a.yaml", "src"}},
 		"a kustomization":        {Options{Filenames: []string{"base"}}, []string{"base", "base/a.yaml", "base/kustomization.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -128,12 +128,8 @@ func (r *run) checkReplaced() {
 	}
 	for _, name := range r.set.Replaced() {
 		if !r.refused && !used[name] {
-			given, kind := name.NamespacedName.String(), name.Kind
-			if kind != scripts.ConfigMapKind {
-				given = kind + "/" + given
-			}
 			r.add(Finding{Severity: Warning, Reason: reasonUnusedScripts, Message: fmt.Sprintf(
-				"--scripts %s: no definition has that %s among its scriptSources: correct the name", given, kind)})
+				"--scripts %s: no definition has that %s among its scriptSources: correct the name", manifest.ScriptsName(name), name.Kind)})
 		}
 	}
 }

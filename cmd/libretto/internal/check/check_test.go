@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // TestFindings checks the files of each case, and compares the text with its last file, want.
@@ -112,7 +112,7 @@ func TestFolderOfScripts(t *testing.T) {
 			}
 			t.Chdir(unpack(t, &txtar.Archive{Files: append(archive.Files, txtar.File{Name: "want"})}))
 			set, err := manifest.Load(t.Context(), manifest.Options{
-				Filenames: []string{"a.yaml"}, Scripts: map[types.NamespacedName]string{{Namespace: "default", Name: "hooks"}: "src"},
+				Filenames: []string{"a.yaml"}, Scripts: map[scripts.ObjectName]string{scripts.ConfigMapName("default", "hooks"): "src"},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -114,7 +114,7 @@ func runDiff(ctx context.Context, w cli.Process, o *diffOptions, args []string) 
 		return cli.Cannot(err)
 	}
 	files, err := o.manifests.Options(args, w.Stdin)
-	if err != nil && !(errors.Is(err, cli.ErrNoFiles) && len(files.Scripts)+len(files.Artifacts) > 0) {
+	if err != nil && !(errors.Is(err, cli.ErrNoFiles) && len(files.Scripts) > 0) {
 		return cli.Cannot(err)
 	}
 	ctx, cancel := cli.WithTimeout(ctx, o.timeout)

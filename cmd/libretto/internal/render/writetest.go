@@ -121,22 +121,15 @@ func completeTest(
 	f *TestFile, folder string, files manifest.Options, set *manifest.Set, definition *document.Object, load loadFunc,
 ) error {
 	f.Scripts = map[string]string{}
-	given := map[string]string{}
-	for name, directory := range files.Scripts {
-		given[name.String()] = directory
-	}
-	for name, directory := range files.Artifacts {
-		given[name.Kind+"/"+name.NamespacedName.String()] = directory
-	}
-	for name, directory := range given {
+	for source, directory := range files.Scripts {
 		relative, err := relativeTo(folder, directory)
 		if err != nil {
 			return err
 		}
-		f.Scripts[name] = relative
+		f.Scripts[manifest.ScriptsName(source)] = relative
 	}
 	found, err := load(manifest.Options{
-		Filenames: []string{filepath.Join(folder, f.Definition)}, Namespace: files.Namespace, Scripts: files.Scripts, Artifacts: files.Artifacts,
+		Filenames: []string{filepath.Join(folder, f.Definition)}, Namespace: files.Namespace, Scripts: files.Scripts,
 		IsScript: files.IsScript,
 	})
 	if err != nil {

@@ -158,7 +158,7 @@ func (o *statusOptions) wanted(
 	if err != nil && !errors.Is(err, cli.ErrNoFiles) {
 		return nil, err
 	}
-	given := err == nil || len(files.Scripts)+len(files.Artifacts) > 0
+	given := err == nil || len(files.Scripts) > 0
 	host := cli.NewHostFlags()
 	config, err := livecluster.Connect(ctx, w, &o.Cluster, &host)
 	if err != nil {
