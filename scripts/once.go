@@ -109,19 +109,20 @@ func (s Spec) KeyOf(origin Origin, file string) (key string, known bool) {
 		if source.Origin() != origin || source.Directory != nil {
 			continue
 		}
-		prefix := ""
+		var items []Item
+		var prefix string
 		if source.Flux != nil {
 			prefix = source.Flux.Prefix
 		} else {
-			for _, item := range source.ConfigMap.Items {
-				if path.Join(source.ConfigMap.Prefix, item.Path) == file {
-					return item.Key, true
-				}
+			items, prefix = source.ConfigMap.Items, source.ConfigMap.Prefix
+		}
+		for _, item := range items {
+			if path.Join(prefix, item.Path) == file {
+				return item.Key, true
 			}
-			if len(source.ConfigMap.Items) > 0 {
-				continue
-			}
-			prefix = source.ConfigMap.Prefix
+		}
+		if len(items) > 0 {
+			continue
 		}
 		if prefix == "" {
 			return file, true

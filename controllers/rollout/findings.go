@@ -388,7 +388,11 @@ func (f *Findings) describeDestroyed(kind schema.GroupKind, action Action, more 
 	text := fmt.Sprintf("it would %s of %d %s of %s%s, first %s",
 		strings.Join(parts, " and "), f.children[kind], children, f.parents(d.parents), more, d.first)
 	if n := f.gone[kind]; n > 0 && action != Recreate {
-		text += fmt.Sprintf("; %d of them %s gone since an earlier edit", n, map[bool]string{true: "is", false: "are"}[n == 1])
+		are := "are"
+		if n == 1 {
+			are = "is"
+		}
+		text += fmt.Sprintf("; %d of them %s gone since an earlier edit", n, are)
 	}
 	return text
 }

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ScrapeInterval is the time between two scrapes of RecordMetrics. A demonstration is short.
-const ScrapeInterval = time.Second
+// scrapeInterval is the time between two scrapes of RecordMetrics. A demonstration is short.
+const scrapeInterval = time.Second
 
-// Scrape is a line of the file that RecordMetrics writes, as JSON.
-type Scrape struct {
+// scraped is a line of the file that RecordMetrics writes, as JSON.
+type scraped struct {
 	Time time.Time `json:"time"`
 	// Text is what libretto exposed, in Prometheus' text format.
 	Text string `json:"text"`
 }
 
-// RecordMetrics scrapes libretto, which has to be started, until Stop, and writes a Scrape in each line of the file.
+// RecordMetrics scrapes libretto, which has to be started, until Stop, and writes what it scraped in each line of the file.
 func (s *Session) RecordMetrics(file string) error {
 	out, err := os.Create(file)
 	if err != nil {
@@ -37,12 +37,12 @@ func (s *Session) RecordMetrics(file string) error {
 
 // scrape scrapes at once, after each interval, and when ctx ends.
 func scrape(ctx context.Context, read func(context.Context) ([]byte, error), to *json.Encoder) error {
-	ticker := time.NewTicker(ScrapeInterval)
+	ticker := time.NewTicker(scrapeInterval)
 	defer ticker.Stop()
 	for {
 		text, err := read(context.WithoutCancel(ctx))
 		if err == nil {
-			err = to.Encode(Scrape{Time: time.Now(), Text: string(text)})
+			err = to.Encode(scraped{Time: time.Now(), Text: string(text)})
 		}
 		if err != nil {
 			return fmt.Errorf("record of metrics: %w", err)
