@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // required matches a module and its version in a go.mod.
@@ -35,6 +37,22 @@ func TestSharedModules(t *testing.T) {
 		}
 		if shared++; own[module] != version {
 			t.Errorf("test/controlplane/go.mod has %s %s, and go.mod %s: run go -C test/controlplane get %s@%s", module, version, own[module], module, own[module])
+		}
+	}
+	if shared < 50 {
+		t.Fatalf("%d modules in common: nothing is compared", shared)
+	}
+}
+
+// TestChartModules checks that the tests of the chart, which link libretto, require no older version of a module: they would not start.
+func TestChartModules(t *testing.T) {
+	own, shared := modules(t, "."), 0
+	for module, has := range modules(t, filepath.Join("test", "chart")) {
+		if own[module] == "" {
+			continue
+		}
+		if shared++; version.MustParseSemantic(has).LessThan(version.MustParseSemantic(own[module])) {
+			t.Errorf("test/chart/go.mod has %s %s, and go.mod %s: run go -C test/chart mod tidy", module, has, own[module])
 		}
 	}
 	if shared < 50 {
