@@ -170,6 +170,9 @@ func TestObjects(t *testing.T) {
 		fmt.Fprintf(text, "%s:\n", set)
 		for _, o := range objectsOf(t, set, "libretto") {
 			fmt.Fprintf(text, "  %s\n", identity(o))
+			if o.GetLabels()["libretto.dev/aggregate-to-host"] != "" {
+				t.Errorf("%s: %s has the label: the aggregated role is written anew while the release is uninstalled", set, identity(o))
+			}
 		}
 	}
 	golden(t, "objects.txt", text.String())
@@ -197,7 +200,8 @@ func TestValues(t *testing.T) {
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.serviceAccountName", "host"},
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.securityContext.runAsUser", ""},
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.containers.0.resources.limits.memory", "4Gi"},
-		{"everything", "ClusterRole libretto-controllers-extra", "metadata.labels.libretto.dev/aggregate-to-host", "true"},
+		{"everything", "ClusterRoleBinding libretto-controllers-extra", "roleRef.name", "libretto-controllers-extra"},
+		{"default", "ClusterRoleBinding libretto-host", "roleRef.name", "libretto-host"},
 	} {
 		found := map[string]string{}
 		flatten(found, "", find(t, objectsOf(t, tc.set, "libretto"), tc.object).Object)
