@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/parent/health"
@@ -23,6 +24,8 @@ type (
 	RelatedLimits = related.Limits
 	// DeclaredRule is an entry of spec.relatedResources.
 	DeclaredRule = related.DeclaredRule
+	// NamedRule is an entry of spec.relatedResources whose names are in the parent.
+	NamedRule = related.NamedRule
 	// Selection is what a rule of a customize answer selects.
 	Selection = related.Selection
 	// Summary is how the parents of a definition are.
@@ -51,6 +54,16 @@ const (
 	ResultUnready = health.ResultUnready
 	ResultFailed  = health.ResultFailed
 )
+
+// NewNamedRule returns the rule of an entry of spec.relatedResources with nameFrom.
+func NewNamedRule(
+	entry int, resource schema.GroupVersionResource, given *v1alpha1.RelatedResourceRule,
+) (NamedRule, error) {
+	return related.NewNamedRule(entry, resource, given)
+}
+
+// NamespaceRequired tells that an entry with nameFrom needs a namespace.
+func NamespaceRequired(resource string) string { return related.NamespaceRequired(resource) }
 
 // Sampler returns a Sampler of all parents. The caches must be synced.
 func (r *Reconciler) Sampler() *samples.Sampler { return r.sampled().All() }

@@ -113,7 +113,7 @@ func newRequests() *requests { return &requests{byParent: map[controller.Key]req
 func requestOf(parent *unstructured.Unstructured) request {
 	version := uint64(parent.GetGeneration()) // A deletion changes it, too.
 	if version == 0 {
-		if version = answers.HashContent(parent, answers.ReadLabels|answers.ReadAnnotations); parent.GetDeletionTimestamp() != nil {
+		if version = answers.HashContent(parent, answers.CustomizeInputs); parent.GetDeletionTimestamp() != nil {
 			version++
 		}
 	}

@@ -91,7 +91,7 @@ func (p *pass) observe(ctx context.Context) error {
 	return nil
 }
 
-// observeRelated collects the objects that the customize hook selects.
+// observeRelated collects the objects that the customize hook selects and the parent names.
 func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
@@ -99,7 +99,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	asked, known := p.related.Lookup(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
-		if asked, err = p.customize(ctx); err != nil {
+		if asked, err = p.selectRelated(ctx); err != nil {
 			return err
 		}
 		if err := p.related.Set(p.key, p.parent, asked); err != nil {
@@ -111,6 +111,11 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	p.observed.Related, p.observed.RelatedKinds, err = p.related.Collect(p.key, asked.Rules)
 	if err != nil {
 		return err
+	}
+	for _, kind := range asked.Kinds {
+		if !slices.Contains(p.observed.RelatedKinds, kind) {
+			p.observed.RelatedKinds = append(p.observed.RelatedKinds, kind)
+		}
 	}
 	sortByKey(p.observed.Related)
 	return p.checkRelated(ctx, asked.Rules, p.observed.Related)
@@ -202,14 +207,25 @@ func sortBy[K any](objects []*unstructured.Unstructured, key func(*unstructured.
 	}
 }
 
+// selectRelated returns the rules for the related objects of a parent.
+func (p *pass) selectRelated(ctx context.Context) (asked related.Request, err error) {
+	c := p.config.Customize
+	named, kinds, err := c.NamedRules(p.parent, p.findRelated)
+	if err == nil && !c.Absent {
+		asked, err = p.customize(ctx)
+	}
+	asked.Revision, asked.Kinds = p.programs.Revision, kinds
+	asked.Rules, asked.Read = append(asked.Rules, named...), asked.Read|c.NamedInputs()
+	return asked, err
+}
+
 // customize calls the hook for the related objects of a parent.
-func (p *pass) customize(ctx context.Context) (related.Request, error) {
-	asked := related.Request{Revision: p.programs.Revision}
+func (p *pass) customize(ctx context.Context) (asked related.Request, err error) {
 	c := p.config.Customize
 	call := variant.Call{Hook: related.Hook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
 	now := p.env.Clock.Now()
 	answered, err := p.call(ctx, call, now)
-	asked.Read = answers.InputsIn(answered.Read)
+	asked.Read = answers.InputsIn(answered.Read) & answers.CustomizeInputs
 	if lifetime := p.lifetime(answered); lifetime > 0 {
 		asked.Expires = now.Add(lifetime)
 	}

@@ -10,12 +10,29 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// withRelated makes the customize hook among programs bring what it selects into the cluster.
-func (s *Session) withRelated(config parent.Config, r *running, programs map[string]engines.Program) {
+// withRelated makes the customize hook among programs bring what it selects into the cluster, and what parents name. Where there is no
+// hook, one that selects nothing is added for that.
+func (s *Session) withRelated(config *parent.Config, r *running, programs map[string]engines.Program) {
 	customize := string(v1alpha1.CustomizeHook)
-	if (s.related != nil || r.observer != nil) && config.Customize != nil && programs[customize] != nil {
+	if s.related == nil && r.observer == nil || config.Customize == nil {
+		return
+	}
+	if config.Customize.Absent {
+		with := *config.Customize
+		with.Absent = false
+		config.Customize, programs[customize] = &with, nothing{}
+	}
+	if programs[customize] != nil {
 		programs[customize] = relatedProgram{Program: programs[customize], session: s, running: r, config: config.Customize}
 	}
+}
+
+// nothing is a customize hook that selects nothing.
+type nothing struct{ engines.ProgramBase }
+
+// Run returns an empty response.
+func (nothing) Run(context.Context, engines.Call) (engines.Response, error) {
+	return engines.Response{Body: map[string]any{}, Read: engines.ReadSet{}}, nil
 }
 
 // relatedProgram is a customize hook whose answers are read before they are used.

@@ -188,7 +188,7 @@ func (s *Session) start(
 		config: config, calls: calls, desired: desired, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
 		queue: &recordedQueue{enqueued: map[string]bool{}}, observer: observerOf(ctx), cancel: cancel,
 	}
-	s.withRelated(config, r, byHook)
+	s.withRelated(&config, r, byHook)
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, s.cluster.Reader(), s.log).In(namespace)
 	r.pool.KeepFields(FieldManager)

@@ -14,13 +14,9 @@ local newCopy(source, namespace) = {
 local ready(status, reason, message) = [{ type: 'Ready', status: status, reason: reason, message: message }];
 
 {
-  // customize says which objects sync wants to see. It is called again when one of them changes.
+  // customize says which objects sync wants to see, beside the Secret that the parent names: sync is called again when one of them changes.
   customize(request):: {
-    local spec = request.parent.spec,
-    relatedResources: [
-      { apiVersion: 'v1', resource: 'secrets', namespace: sourceNamespace, names: [spec.secretName] },
-      { apiVersion: 'v1', resource: 'namespaces', labelSelector: spec.namespaceSelector },
-    ],
+    relatedResources: [{ apiVersion: 'v1', resource: 'namespaces', labelSelector: request.parent.spec.namespaceSelector }],
   },
 
   sync(request)::

@@ -52,7 +52,8 @@ type DefinitionSettings struct {
 	// RelatedResources list what the customize hook may ask for. A rule of its answer for
 	// a resource, a name or a namespace that is not listed is refused; of the rest the
 	// hooks are sent the objects that a listed label selector matches too. Without the
-	// list a webhook may ask for everything, and a script for everything but Secrets.
+	// list a webhook may ask for everything, and a script for everything but Secrets. An
+	// entry with nameFrom selects what parents name, and needs no hook.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

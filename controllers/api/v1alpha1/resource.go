@@ -18,16 +18,19 @@ type ResourceRule struct {
 func (r ResourceRule) Names() (apiVersion, resource string) { return r.APIVersion, r.Resource }
 
 // RelatedResourceRule names objects that a customize hook may ask for. It has the fields of
-// the hook's own rules. What is left out is not restricted.
+// the hook's own rules. What is left out is not restricted. With nameFrom it selects related
+// objects itself.
 // +kubebuilder:validation:XValidation:rule="!has(self.names) || !(has(self.labelSelector) || has(self.namespaceSelector))",message="names can't be combined with labelSelector or namespaceSelector: write two entries",fieldPath=".names"
 // +kubebuilder:validation:XValidation:rule="!(has(self.namespace) && has(self.namespaceSelector))",message="namespace can't be combined with namespaceSelector: leave one of them out",fieldPath=".namespace"
+// +kubebuilder:validation:XValidation:rule="!has(self.nameFrom) || !(has(self.names) || has(self.labelSelector) || has(self.namespaceSelector))",message="nameFrom can't be combined with names or selectors: write two entries",fieldPath=".nameFrom"
 type RelatedResourceRule struct {
 	ResourceRule `json:",inline"`
 	// LabelSelector selects objects by labels. The hooks are sent no object that it does
 	// not match, whatever the customize hook asks for. Defaults to all.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
-	// Namespace is the one that the hook has to ask for. Defaults to any.
+	// Namespace is the one that the hook has to ask for, and defaults to any. With nameFrom
+	// it is that of the objects, and defaults to the parent's.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -44,6 +47,20 @@ type RelatedResourceRule struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	Names []string `json:"names,omitempty"`
+	// NameFrom is where a parent has the names of related objects: the hooks are sent those,
+	// with or without a customize hook. The entry permits that hook nothing.
+	// +optional
+	NameFrom *NameSource `json:"nameFrom,omitempty"`
+}
+
+// NameSource is where names of objects are in a parent.
+type NameSource struct {
+	// FieldPath is the path of the names, such as spec.secretName,
+	// spec.imagePullSecrets[*].name or metadata.annotations['example.com/secret']. Nothing
+	// there, or an empty string, names nothing.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][-A-Za-z0-9_]*([.][A-Za-z_][-A-Za-z0-9_]*|[[][*][]]|[[]\\'[^\\']+\\'[]])*$')",message="must be the path of a field, such as spec.secretName, spec.imagePullSecrets[*].name or metadata.annotations['example.com/secret']"
+	FieldPath string `json:"fieldPath"`
 }
 
 // ParentRule selects the parents of a definition.

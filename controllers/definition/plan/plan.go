@@ -137,17 +137,19 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil &&
 		equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))
 	hook := hookNamed(plan.Hooks, v1alpha1.CustomizeHook)
-	limits, err := p.relatedLimits(plan.Settings.RelatedResources, hook)
-	if hook != nil && err == nil {
-		config.Customize = &parent.Customize{
-			Definition: object.Object, Find: p.Find, Limits: limits,
-			OwnNamespace:  hook.WireVersion() == v1alpha1.HookV1,
-			Namespaced:    plan.Namespace != "",
-			RefuseUnknown: hook.ResponseMode() == v1alpha1.ResponseStrict,
-			Unwrap:        variant.UnwrapFor(hook),
-		}
+	limits, named, err := p.relatedRules(plan, hook)
+	if err != nil || hook == nil && named == nil {
+		return err
 	}
-	return err
+	config.Customize = &parent.Customize{
+		Definition: object.Object, Find: p.Find, Limits: limits, Named: named, Absent: hook == nil, Namespaced: plan.Namespace != "",
+	}
+	if hook != nil {
+		config.Customize.OwnNamespace = hook.WireVersion() == v1alpha1.HookV1
+		config.Customize.RefuseUnknown = hook.ResponseMode() == v1alpha1.ResponseStrict
+		config.Customize.Unwrap = variant.UnwrapFor(hook)
+	}
+	return nil
 }
 
 // accountOf returns the account that a definition names, or the host's.

@@ -64,6 +64,19 @@ func TestRelatedLimits(t *testing.T) {
 			declared: "[{apiVersion: v1, resource: secrets}, {apiVersion: v1, resource: nodes, namespace: a}]",
 			refused:  "spec.relatedResources[1]: nodes are in no namespace",
 		},
+		"Named":      {reason: "What parents name needs no hook, and no warning.", declared: named("")},
+		"NamedAlone": {reason: "A hook may then ask for nothing.", customize: webhook, declared: named("")},
+		"NamedUnserved": {
+			reason:   "A resource that is not served may come later. The number is that of the entry.",
+			declared: strings.TrimSuffix(named(""), "]") + ", {apiVersion: v1, resource: nonsuches, nameFrom: {fieldPath: spec.a}}]", warning: "RelatedResourceNotServed",
+		},
+		"NamedAndNames": {
+			reason: "Names come from one place.", declared: named(", names: [a]"), refused: "spec.relatedResources[0].nameFrom: can't be combined",
+		},
+		"NamedBadly": {
+			reason: "A path that is none is refused.", declared: "[{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: .spec}}, {}]",
+			refused: `spec.relatedResources[0].nameFrom.fieldPath: ".spec" is no path: write one such as spec.secretName`,
+		},
 		"ClusterScopedSelector": {
 			reason: "Nor by labels of namespaces.", customize: webhook, declared: "[{apiVersion: v1, resource: nodes, namespaceSelector: {}}]",
 			refused: "spec.relatedResources[0]: nodes are in no namespace",
@@ -109,6 +122,11 @@ func TestRelatedLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// named returns a list with one entry for the Secrets that parents name, with further fields.
+func named(more string) string {
+	return "[{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: spec.a}" + more + "}]"
 }
 
 func mayAskForSecrets(limits parent.RelatedLimits) bool {

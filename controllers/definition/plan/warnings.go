@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -71,15 +70,15 @@ func (p *Plan) missingStatusSubresource() string {
 	return ""
 }
 
-// RelatedWarnings returns those about what the customize hook may ask for: everything, or resources
-// that are not served at present.
+// RelatedWarnings returns those about what the customize hook may ask for and parents name: everything, or
+// resources that are not served at present.
 func (p Planner) RelatedWarnings(plan *Plan) []Warning {
 	customize := plan.Config.Customize
 	switch {
 	case customize == nil:
 		return nil
 	case customize.Limits.Declared != nil:
-		return p.missingRelated(customize.Limits.Declared)
+		return p.missingRelated(plan.Settings.RelatedResources)
 	case customize.Limits.RefuseSecrets:
 		return nil
 	}
@@ -90,10 +89,10 @@ func (p Planner) RelatedWarnings(plan *Plan) []Warning {
 
 // missingRelated returns the warning about declared resources that are not served, which may be
 // misspelled.
-func (p Planner) missingRelated(declared []parent.DeclaredRule) []Warning {
+func (p Planner) missingRelated(declared []v1alpha1.RelatedResourceRule) []Warning {
 	var unserved []string
 	for i, rule := range declared {
-		_, err := p.Find(rule.GroupVersion().String(), rule.Resource)
+		_, err := p.Find(rule.APIVersion, rule.Resource)
 		if missing := (*discovery.NotFoundError)(nil); errors.As(err, &missing) {
 			unserved = append(unserved, fmt.Sprintf("relatedResources[%d]: %v", i, err))
 		}

@@ -193,6 +193,14 @@ func (c *collector) reads() {
 	if customize == nil {
 		return
 	}
+	for _, named := range customize.Named {
+		found, err := customize.Find(named.GroupVersion().String(), named.Resource)
+		of, place := access.Right{GroupResource: named.GroupResource(), Namespace: named.Namespace}, WithParents
+		if named.Namespace != "" {
+			place = Fixed
+		}
+		c.add(Possible, place, of, err != nil || found.Namespaced, access.ReadVerbs...)
+	}
 	for _, declared := range customize.Limits.Declared {
 		found, err := customize.Find(declared.GroupVersion().String(), declared.Resource)
 		of, place := access.Right{GroupResource: declared.GroupResource(), Namespace: declared.Namespace}, Anywhere

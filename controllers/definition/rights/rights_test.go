@@ -130,6 +130,16 @@ func TestOf(t *testing.T) {
 				"with parents: parents.a/status update?", "anywhere: pods list? watch?",
 			},
 		},
+		"names in parents": {
+			"CompositeController", `{parentResource: {apiVersion: a/v1, resource: parents}, generateSelector: true, hooks: {sync: ` + webhook + `},
+				relatedResources: [{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: spec.a}},
+				{apiVersion: v1, resource: configmaps, namespace: x, nameFrom: {fieldPath: spec.b}},
+				{apiVersion: b/v1, resource: clusterroles, nameFrom: {fieldPath: spec.c}}, {apiVersion: v1, resource: pods}]}`,
+			[]string{
+				"in x: configmaps list? watch?", "with parents: events create! patch!", "with parents: secrets list? watch?",
+				"with parents: parents.a get list watch", "with parents: parents.a/status update", "in the cluster: clusterroles.b list? watch?",
+			},
+		},
 		"a map": {
 			"MapController", `{parentResource: {apiVersion: a/v1, resource: parents}, hooks: {map: ` + webhook + `},
 				inputResources: [{apiVersion: v1, resource: pods}], outputResources: [{apiVersion: v1, resource: configmaps}]}`,

@@ -23,7 +23,7 @@ func TestContentForCustomize(t *testing.T) {
 		"StatusRead":     {engines.ReadSet{"parent.status"}, []string{"status"}, false}, // As in metacontroller.
 		"GenerationRead": {engines.ReadSet{"parent"}, []string{"metadata", "generation"}, false},
 	} {
-		after, read := parenttest.FullParent(), InputsIn(tc.read)
+		after, read := parenttest.FullParent(), InputsIn(tc.read)&CustomizeInputs
 		after.SetResourceVersion("2")
 		_ = unstructured.SetNestedField(after.Object, "changed", tc.path...)
 		if differs := HashContent(parenttest.FullParent(), read) != HashContent(after, read); differs != tc.want {

@@ -23,7 +23,7 @@ import (
 // Hook is the hook that selects related objects.
 const Hook = "customize"
 
-// Customize configures a definition's customize hook.
+// Customize configures how a definition's related objects are selected: by a customize hook, by names in the parents, or by both.
 type Customize struct {
 	// Definition is the definition as hooks see it.
 	Definition map[string]any
@@ -38,6 +38,10 @@ type Customize struct {
 	Unwrap string
 	// Limits is what the hook may ask for.
 	Limits Limits
+	// Absent is set if there is no hook, and the parents name what is related.
+	Absent bool
+	// Named are the objects that parents name.
+	Named []NamedRule
 	// Find returns the resource of an apiVersion and plural.
 	Find findFunc
 }

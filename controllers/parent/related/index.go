@@ -60,15 +60,16 @@ func (c *cache) close() {
 	go c.Close()
 }
 
-// Request is the customize answer of one parent, with the content of the parent and the
+// Request is the customize answer of one parent and what that names, with the content of the parent and the
 // revision of the scripts that it was made for.
 type Request struct {
 	version  string // resourceVersion
 	content  uint64
-	Read     answers.Inputs // by the customize hook
+	Read     answers.Inputs // by the customize hook, and for the names
 	Revision string
 	Rules    []*Rule
-	Expires  time.Time // zero means never
+	Kinds    []schema.GroupVersionKind // of what the parent may name
+	Expires  time.Time                 // zero means never
 }
 
 // NewIndex returns an Index that reads related objects from the caches of a pool.

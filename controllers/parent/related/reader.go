@@ -95,7 +95,7 @@ func (r *Index) forbidden(resource schema.GroupVersionResource) error {
 	}
 	return &failure.Error{
 		Reason: variant.ReasonResourceUnreadable, Retry: controller.Invalid,
-		Err: fmt.Errorf("related %s, which the customize hook asks for: %w", resource.Resource, cache.Err()),
+		Err: fmt.Errorf("related %s, which the customize hook or nameFrom asks for: %w", resource.Resource, cache.Err()),
 	}
 }
 

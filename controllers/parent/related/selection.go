@@ -34,15 +34,19 @@ func (s *Selection) Read(cache, namespaces *informer.Handle) ([]*unstructured.Un
 	return reader.read()
 }
 
-// Selections returns what an answer of the customize hook about a parent selects. Like a pass it refuses an answer that is invalid or
-// beyond the limits.
+// Selections returns what an answer of the customize hook about a parent selects, and what the parent names. Like a pass it refuses an
+// answer that is invalid or beyond the limits.
 func (c *Customize) Selections(parent *unstructured.Unstructured, body any) ([]Selection, error) {
 	rules, err := c.Rules(variant.Answer{Call: variant.Call{Hook: Hook}, Body: body}, parent, c.Find)
 	if err != nil {
 		return nil, err
 	}
+	named, _, err := c.NamedRules(parent, c.Find)
+	if err != nil {
+		return nil, err
+	}
 	var all []Selection
-	for _, rule := range rules {
+	for _, rule := range append(rules, named...) {
 		s := Selection{Resource: rule.resource, Namespace: rule.namespace, Labels: rule.selector, Namespaces: rule.namespaces}
 		if rule.names != nil {
 			s.Names = slices.Sorted(maps.Keys(rule.names))

@@ -8,8 +8,21 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// TestCaptureSecrets captures a parent whose scripts repeat a Secret wherever they can. Nothing of it is in the file, which passes.
+// TestCaptureSecrets captures a parent whose scripts repeat a Secret wherever they can: one that a hook asks for, or one that the parent
+// names. Nothing of it is in the file, which passes.
 func TestCaptureSecrets(t *testing.T) {
+	for name, related := range map[string]struct {
+		entry string
+		hooks []string
+	}{
+		"customize": {"{apiVersion: v1, resource: secrets}", []string{"sync", "customize"}},
+		"nameFrom":  {"{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: spec.secretName}}", []string{"sync"}},
+	} {
+		t.Run(name, func(t *testing.T) { captureSecrets(t, related.entry, related.hooks...) })
+	}
+}
+
+func captureSecrets(t *testing.T, entry string, hookNames ...string) {
 	t.Parallel()
 	const secret, token = "hunter2-correct-horse", "tok:en/+ with 7 spaces"
 	const text = `
@@ -30,11 +43,11 @@ export function sync({parent, related, parameters}) {
 }`
 	e := env.NewRunning(t)
 	e.Apply("apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: " + secret + ", token: \"" + token + "\"}")
-	hooks := strings.Replace(env.Hooks(text, "sync", "customize"), "inline:", "parameters: {password: "+secret+"}, inline:", 1)
-	e.DefineReady(env.Composite, "", "generateSelector: true", e.Parent("things", ""), "relatedResources: [{apiVersion: v1, resource: secrets}]",
+	hooks := strings.Replace(env.Hooks(text, hookNames...), "inline:", "parameters: {password: "+secret+"}, inline:", 1)
+	e.DefineReady(env.Composite, "", "generateSelector: true", e.Parent("things", ""), "relatedResources: ["+entry+"]",
 		"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: secrets, updateStrategy: {method: InPlace}},"+
 			" {apiVersion: v1, resource: pods}]", hooks)
-	e.ApplyThing("thing", "", "")
+	e.ApplyThing("thing", "", "secretName: login")
 	e.WaitFor(env.ConfigMaps, "thing", env.OwnedBy(e.Get(e.Things(), "thing")))
 	args := []string{"things." + e.Group + "/thing", "-n", e.Namespace, "--kubeconfig", e.Cluster.Kubeconfig}
 	stdout, stderr, code := libretto(e, append([]string{"capture"}, args...)...)

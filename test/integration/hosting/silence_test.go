@@ -176,7 +176,7 @@ export const sync = ({parent, related}) => ({children: [], status: {
 }});`, "sync", "customize"))
 	applyThing(e, "a", "")
 	const rule = `{apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`
-	e.WaitForEvent("a", "SyncError", "ResourceUnreadable: related deployments, which the customize hook asks for: ", "forbidden", rule)
+	e.WaitForEvent("a", "SyncError", "ResourceUnreadable: related deployments, which the customize hook or nameFrom asks for: ", "forbidden", rule)
 	e.WaitForCondition(name, "Ready", "False", "ResourceUnreadable", "deployments", "forbidden", rule)
 	role(`- {apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`)
 	e.WaitFor(e.Things(), "a", hasCount(0))

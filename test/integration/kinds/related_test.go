@@ -56,6 +56,35 @@ func TestSecretsOfOthers(t *testing.T) {
 	}
 }
 
+// TestNamedSecrets has a parent name a Secret, without a customize hook: one that is made after the parent, an edited one, another one, and
+// what is no name, which leaves the status as it is.
+func TestNamedSecrets(t *testing.T) {
+	e := env.NewRunning(t)
+	secret := func(name, text string) {
+		t.Helper()
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s}, stringData: {text: %q}}", name, text))
+	}
+	secret("two", "2")
+	name := e.DefineReady(env.Composite, "", e.Parent("things", ""), "generateSelector: true",
+		"relatedResources: [{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: 'spec.pull[*].name'}}]", env.Hooks(relating, "sync"))
+	e.ApplyThing("a", "", "pull: []")
+	shows(e, "a", "Secret.v1: ")
+	e.ApplyThing("a", "", "pull: [{name: one}]")
+	secret("one", "1")
+	shows(e, "a", "Secret.v1: "+e.Namespace+"/one=MQ==")
+	secret("one", "3")
+	shows(e, "a", "Secret.v1: "+e.Namespace+"/one=Mw==")
+	e.ApplyThing("a", "", "pull: [{name: two}]")
+	shows(e, "a", "Secret.v1: "+e.Namespace+"/two=Mg==")
+	e.ApplyThing("a", "", "pull: [{name: two}, {name: other/one}]")
+	e.WaitForEvent("a", "SyncError", "spec.relatedResources[0].nameFrom: spec.pull[1].name of the parent is no name of an object, which may not contain '/'")
+	e.WaitForCondition(name, "ParentsSynced", "False", "a: ", "spec.pull[1].name")
+	shows(e, "a", "Secret.v1: "+e.Namespace+"/two=Mg==")
+	e.ApplyThing("a", "", "pull: [{name: one}, {name: two}]")
+	shows(e, "a", fmt.Sprintf("Secret.v1: %s/one=Mw== %s/two=Mg==", e.Namespace, e.Namespace))
+	e.WaitForCondition(name, "ParentsSynced", "True")
+}
+
 // TestDeclaredLabels shows that a script which asks for everything is shown what the definition's
 // label selector matches, and when that changes.
 func TestDeclaredLabels(t *testing.T) {

@@ -217,6 +217,30 @@ func TestReadsByName(t *testing.T) {
 	e.WaitForEvent("c", "SyncError", "may not list secrets in the cluster")
 }
 
+// TestNamedByParents has parents name Secrets, of which the account may read one. No hook is shown the other one, and its parent says why.
+func TestNamedByParents(t *testing.T) {
+	e, host := newHost(t)
+	impersonates(e, host)
+	account := newAccount(e)
+	account.GrantNamed(e.Namespace, "", "secrets", "key", "list", "watch")
+	e.Start("--kubeconfig", host.Kubeconfig())
+	for _, name := range []string{"key", "other"} {
+		e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: " + name + "}, stringData: {text: one}}")
+	}
+	name := e.Define(env.Composite, "", e.Parent("things", ""), asAccount(e), generated,
+		"relatedResources: [{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: spec.text}}]", env.Hooks(shows, "sync"))
+	e.ApplyThing("a", "", "text: key")
+	e.WaitFor(e.Things(), "a", env.HasSaid(e.Namespace+"/key"))
+	e.ApplyThing("c", "", "")
+	e.WaitFor(e.Things(), "c", env.HasSaid(""))
+	e.ApplyThing("b", "", "text: other")
+	const refused = "may not list secrets in the namespace "
+	e.WaitForCondition(name, "ParentsSynced", "False", "b: ", "ServiceAccount "+e.Namespace+"/account "+refused+e.Namespace)
+	e.WaitForEvent("b", "SyncError", refused+e.Namespace)
+	account.GrantNamed(e.Namespace, "", "secrets", "other", "list", "watch")
+	e.WaitFor(e.Things(), "b", env.HasSaid(e.Namespace+"/other"))
+}
+
 // TestSourcesOutside has a definition load scripts, and a webhook's token, from where its account may not read.
 func TestSourcesOutside(t *testing.T) {
 	e, host := newHost(t)

@@ -243,6 +243,6 @@ func (d *definitionCheck) declaresSecrets() bool {
 	rules, _, _ := unstructured.NestedSlice(d.object.Object, "spec", "relatedResources")
 	return slices.ContainsFunc(rules, func(rule any) bool {
 		fields, _ := rule.(map[string]any)
-		return fields["resource"] == "secrets"
+		return fields["resource"] == "secrets" && fields["nameFrom"] == nil
 	})
 }
