@@ -192,6 +192,14 @@ func (s *Set) LeftOut(origin scripts.Origin, problem string) string {
 // ConfigMaps returns the names of all ConfigMaps, sorted.
 func (s *Set) ConfigMaps() []types.NamespacedName { return sortedNames(maps.Keys(s.configMaps)) }
 
+// ConfigMap returns a ConfigMap of the files, or nil.
+func (s *Set) ConfigMap(name types.NamespacedName) *document.Object {
+	if c := s.configMaps[name]; c != nil {
+		return c.object
+	}
+	return nil
+}
+
 // Replaced returns the names of the ConfigMaps and objects of Flux in whose place directories are, sorted.
 func (s *Set) Replaced() []scripts.ObjectName {
 	all := slices.Collect(maps.Keys(s.options.Scripts))

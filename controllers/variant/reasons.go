@@ -66,7 +66,7 @@ var HostReasons = append([]string{
 	"Serving", "RolledBack", "NotArchived", "StepMatchesNoParent", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
 	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared",
 	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved", "ParentsNotSelected",
-	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel", "Approved", "ApprovalInvalid",
+	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel", "Approved", "ApprovalInvalid", "FileNotApplied",
 }, reasonsOfErrors()...)
 
 // reasonsOfErrors are those of scripts that do not load, and of hooks that fail.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -75,6 +76,28 @@ func OfHostFor(d Definition, host Host) []Need {
 	}
 	if host.ReadsAccounts {
 		c.fixed("", "serviceaccounts", "", account.Namespace, account.Name, "get")
+	}
+	return c.sorted()
+}
+
+// ToApply returns what a host needs besides to apply a definition from its folder, with the ConfigMaps of its scripts that the folder has.
+// Server-side apply names what it creates, so that a name bounds that too.
+func ToApply(d Definition, has func(types.NamespacedName) bool) []Need {
+	c := &collector{plan: d.Plan}
+	kind := v1alpha1.DefinitionTypes()[0].GroupVersion()
+	if d.Plan.Namespace != "" {
+		kind = v1alpha1.NamespacedGroupVersion
+	}
+	resource := v1alpha1.DefinitionResource(kind.WithKind(d.Plan.Kind))
+	right := access.Right{GroupResource: resource.GroupResource(), Namespace: d.Plan.Namespace, Name: d.Plan.Name}
+	c.add(Required, Fixed, right, d.Plan.Namespace != "", "create", "patch")
+	for _, source := range d.Plan.Settings.ScriptSources {
+		if from := source.ConfigMap; from != nil && has(types.NamespacedName{Namespace: from.Namespace, Name: from.Name}) {
+			c.fixed("", "configmaps", "", from.Namespace, from.Name, "create", "patch")
+		}
+	}
+	if account := d.Plan.Config.Account; !account.IsHost() { // As the policy libretto-use-account asks.
+		c.fixed("", "serviceaccounts", "", account.Namespace, account.Name, "use")
 	}
 	return c.sorted()
 }

@@ -34,6 +34,8 @@ type options struct {
 	hosted []string
 	// annotated is set for a host with --require-account-annotation.
 	annotated bool
+	// applies is set for a host with -f, which applies the definitions itself.
+	applies   bool
 	fromTests bool
 	explore   bool
 	paths     int
@@ -77,6 +79,8 @@ out, and what they use besides is added.`,
 	f.BoolVar(&o.ofHost, "host", o.ofHost, "print what the host needs to run the definitions, in place of what these need; without -f, what it needs itself")
 	f.BoolVar(&o.annotated, "require-account-annotation", o.annotated,
 		"with --host: the host is started with this flag, and reads the ServiceAccounts that the definitions name")
+	f.BoolVar(&o.applies, "applies", o.applies,
+		"with --host and -f: the host is started with -f for these files, and applies the definitions and their ConfigMaps")
 	f.StringSliceVar(&o.hosted, "namespaces", nil,
 		"with --host: the host is started with this flag for these `namespaces`, and needs Roles alone")
 	f.BoolVar(&o.fromTests, "from-tests", o.fromTests, "run the tests beside the definitions, and reduce the rights to what they use")
@@ -139,6 +143,8 @@ func (o *options) check() error {
 		return errors.New("--explore: is for --from-tests")
 	case o.annotated && !o.ofHost:
 		return errors.New("--require-account-annotation: is for --host")
+	case o.applies && !o.ofHost:
+		return errors.New("--applies: is for --host")
 	case len(o.hosted) > 0 && !o.ofHost:
 		return errors.New("--namespaces: is for --host")
 	case o.paths < 1:

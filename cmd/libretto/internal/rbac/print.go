@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/definition/rights"
@@ -72,7 +73,12 @@ func (p *printer) ofDefinition(d rights.Definition) printed {
 // ofHostFor returns the roles that the host needs for a definition, and their bindings.
 func (p *printer) ofHostFor(d rights.Definition) printed {
 	title := fmt.Sprintf("What the host needs for %s", d.Plan.Config.Definition)
-	grants := rights.Grants(rights.OfHostFor(d, p.startedAs()), p.namespacesOf(d)...)
+	needs := rights.OfHostFor(d, p.startedAs())
+	if p.applies {
+		has := func(name types.NamespacedName) bool { return slices.Contains(p.set.ConfigMaps(), name) }
+		needs = append(needs, rights.ToApply(d, has)...)
+	}
+	grants := rights.Grants(needs, p.namespacesOf(d)...)
 	return printed{title, objectsOf("libretto-host-"+nameOf(d), p.hostAccount(), grants)}
 }
 

@@ -15,16 +15,22 @@ import (
 )
 
 // probes serves liveness and readiness. A process that waits to become the leader is ready.
-type probes struct{ check atomic.Pointer[func() error] }
+type probes struct{ check, folder atomic.Pointer[func() error] }
 
-// setCheck sets the readiness check.
+// setCheck sets the readiness check of the leader.
 func (p *probes) setCheck(check func() error) { p.check.Store(&check) }
+
+// setFolderCheck sets the readiness check of each process with a folder.
+func (p *probes) setFolderCheck(check func() error) { p.folder.Store(&check) }
 
 func (p *probes) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if check := p.check.Load(); check != nil {
+		for _, check := range []*func() error{p.folder.Load(), p.check.Load()} {
+			if check == nil {
+				continue
+			}
 			if err := (*check)(); err != nil {
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
 				return

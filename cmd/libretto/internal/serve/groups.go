@@ -14,7 +14,7 @@ var flagGroups = []struct {
 	flags []string
 }{
 	{"Cluster", []string{"kubeconfig", "kube-api-qps", "kube-api-burst", "namespace", "discovery-interval"}},
-	{"Definitions", []string{"target-label-selector", "namespaces", "require-service-account", "require-account-annotation",
+	{"Definitions", []string{"filename", "target-label-selector", "namespaces", "require-service-account", "require-account-annotation",
 		"definitions-per-namespace", "workers", "concurrent-calls", "concurrent-writes", "response-cache-size", "max-sync-response-size",
 		"resync-period", "apply-strategy", "apply-strategy-ssa-field-manager"}},
 	{"Scripts", []string{"scripts-dir", "flux-artifact-hosts", "script-isolation", "script-workers", "script-trust", "require-confinement",

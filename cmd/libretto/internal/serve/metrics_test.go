@@ -20,6 +20,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/engines/failover"
@@ -86,6 +87,7 @@ func ownMetrics() *recordingRegisterer {
 	failover.New(registry, logr.Discard())
 	sandbox.NewMetrics(registry)
 	status.NewMetrics(registry)
+	folder.New(folder.Config{}, registry)
 	return registry
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,8 +25,8 @@ type options struct {
 	log      logOptions
 
 	// What is hosted, and how.
+	hosted            hostedOptions
 	namespace         string
-	targetSelector    string
 	discoveryInterval time.Duration
 	resyncPeriod      time.Duration
 	applyStrategy     string
@@ -41,6 +42,9 @@ type options struct {
 
 	scripts scriptOptions
 }
+
+// hostedOptions are where definitions are applied from, and which ones are hosted.
+type hostedOptions struct{ folder, targetSelector string }
 
 // accountOptions say which definitions are refused because of their accounts: those that name none, and those that theirs does not list.
 type accountOptions struct{ required, annotated bool }
@@ -118,7 +122,9 @@ func (o *options) addTo(f *pflag.FlagSet) {
 		"namespace of the lease (default that of the process)")
 	f.StringVar(&o.namespace, "namespace", o.namespace,
 		"where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
-	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
+	f.StringVarP(&o.hosted.folder, "filename", "f", o.hosted.folder,
+		"`directory` with definitions and their ConfigMaps, which are applied to the cluster, again when it changes; a kustomization is built")
+	f.StringVar(&o.hosted.targetSelector, "target-label-selector", o.hosted.targetSelector, "host only the definitions whose labels match")
 	f.BoolVar(&o.accounts.required, "require-service-account", o.accounts.required,
 		"refuse definitions without spec.serviceAccountRef, which would have the rights of this process")
 	f.BoolVar(&o.accounts.annotated, "require-account-annotation", o.accounts.annotated,
@@ -154,7 +160,10 @@ func (o *options) check() error {
 	if o.responseCache.Value() < 0 || o.syncResponses.Value() < minSyncResponses {
 		return errors.New("--response-cache-size must not be negative, and --max-sync-response-size must be at least 1Mi")
 	}
-	if _, err := labels.Parse(o.targetSelector); err != nil {
+	if info, err := os.Stat(o.hosted.folder); err == nil && !info.IsDir() {
+		return fmt.Errorf("--filename: %s is a file: name the directory that holds it", o.hosted.folder)
+	}
+	if _, err := labels.Parse(o.hosted.targetSelector); err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
 	if _, err := cli.StrategyOf(o.applyStrategy); err != nil {

@@ -49,7 +49,7 @@ func TestAliases(t *testing.T) {
 			}
 			want := defaultOptions()
 			c.want(want)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, accountOptions{}, cli.ClusterFlags{}, addresses{}, election{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, hostedOptions{}, accountOptions{}, cli.ClusterFlags{}, addresses{}, election{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.line, diff)
 			}
 		})
@@ -68,6 +68,7 @@ func TestRefusedFlags(t *testing.T) {
 		"--response-cache-size=-1Mi":                        "--response-cache-size",
 		"--max-sync-response-size=1000":                     "--max-sync-response-size",
 		"--max-sync-response-size=much":                     "quantities must match",
+		"-f options.go":                                     "is a file: name the directory that holds it",
 		"--script-trust=none":                               "namespace or shared",
 		"--require-confinement=some":                        "all, seccomp, any, none",
 		"--require-confinement=all --script-isolation=none": "give one of the two",

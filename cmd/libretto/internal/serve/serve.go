@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/otlp"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
@@ -79,7 +81,8 @@ type server struct {
 	log      logr.Logger
 	registry *prometheus.Registry
 	probes   *probes
-	tracer   trace.Tracer // Nil if nothing is traced.
+	tracer   trace.Tracer   // Nil if nothing is traced.
+	folder   *folder.Folder // Nil without -f.
 }
 
 // serve prepares the process, and hosts definitions until ctx ends.
@@ -113,6 +116,7 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 	}
 	defer listening.wait()
 	defer cancel() // Before listening.wait, because the endpoints end with the context.
+	s.followFolder(ctx)
 	log.Info("libretto starts", append([]any{
 		"version", w.Version, "server", config.Host, "context", from.Context, "kubeconfig", from.File,
 	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
@@ -166,9 +170,30 @@ func (s *server) host(ctx context.Context, config *rest.Config) error {
 	if err := resources.Start(ctx); err != nil {
 		return err
 	}
+	var applying sync.WaitGroup
+	if s.folder != nil {
+		applying.Go(func() { s.folder.Apply(ctx, clients.bounded, environment.Events.Rare) })
+	}
 	definitions.Run(ctx)
+	applying.Wait()
 	s.log.Info("libretto has stopped")
 	return nil
+}
+
+// followFolder reads the folder of -f. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it
+// hosts is hosted all the same.
+func (s *server) followFolder(ctx context.Context) {
+	o := s.options
+	if o.hosted.folder == "" {
+		return
+	}
+	target, _ := labels.Parse(o.hosted.targetSelector) // It was checked.
+	s.folder = folder.New(folder.Config{
+		Path: o.hosted.folder, Namespace: ownNamespace(o.namespace), Target: target, Namespaces: o.namespaces,
+		Clock: clock.RealClock{}, Log: s.log.WithName("folder"),
+	}, s.registry)
+	s.probes.setFolderCheck(s.folder.Err)
+	go s.folder.Follow(ctx)
 }
 
 // schemaTimeout is how long a reconcile waits for schemas, once. Without them field names decide.
@@ -215,7 +240,7 @@ func (s *server) definitions(
 	resources *discovery.Discovery, registry *engines.Registry,
 ) (*definition.Reconciler, error) {
 	o := s.options
-	target, err := labels.Parse(o.targetSelector)
+	target, err := labels.Parse(o.hosted.targetSelector)
 	if err != nil {
 		return nil, fmt.Errorf("--target-label-selector: %w", err)
 	}
