@@ -141,12 +141,21 @@ const shows = `
 export const customize = ({parent: {spec: {text}}}) => ({relatedResources: [{apiVersion: "v1", resource: "secrets", ...(text && {names: [text]})}]});
 export const sync = ({related}) => ({children: [], status: {said: Object.keys(related["Secret.v1"]).join()}});`
 
-// TestReadsAsAccount has a definition with a namespace read Secrets by the rights of its account: the host has none.
+// TestReadsAsAccount has a definition with a namespace read Secrets by the rights of its account: the host has none. A hook asks for them, or
+// the parent names one.
 func TestReadsAsAccount(t *testing.T) {
+	for name, spec := range map[string][]string{
+		"customize": {"relatedResources: [{apiVersion: v1, resource: secrets}]", env.Hooks(shows, "sync", "customize")},
+		"nameFrom":  {"relatedResources: [{apiVersion: v1, resource: secrets, nameFrom: {fieldPath: spec.text}}]", env.Hooks(shows, "sync")},
+	} {
+		t.Run(name, func(t *testing.T) { readAsAccount(t, spec) })
+	}
+}
+
+func readAsAccount(t *testing.T, spec []string) {
 	e := env.NewWithThings(t)
 	tenant, account, _ := newTenant(t, e)
 	host := tenant.NewUser("host")
-	spec := []string{"relatedResources: [{apiVersion: v1, resource: secrets}]", env.Hooks(shows, "sync", "customize")}
 	file := filepath.Join(t.TempDir(), "web.yaml")
 	text, err := yaml.Marshal(composite(tenant, spec...).Object)
 	e.NoError(err)

@@ -212,6 +212,28 @@ func (s scene) preview(t testing.TB, next texts, most int) scripts.Preview {
 	return p.Preview(t.Context(), s.subject(next))
 }
 
+// namedConfigMaps are the lines of a definition by which Boxes name a ConfigMap.
+const namedConfigMaps = `
+  relatedResources: [{apiVersion: v1, resource: configmaps, nameFrom: {fieldPath: spec.of}}]`
+
+// naming has a Box name one of its ConfigMaps.
+func naming(o *unstructured.Unstructured) {
+	if o.GetKind() == "Box" {
+		_ = unstructured.SetNestedField(o.Object, o.GetName()+"-0", "spec", "of")
+	}
+}
+
+// ifRelated answers with three ConfigMaps if that many are related, and with none otherwise.
+func ifRelated(many int) func(engines.Call) (any, error) {
+	return func(call engines.Call) (any, error) {
+		suffixes := three
+		if found, _, _ := unstructured.NestedMap(call.Request, "related", "ConfigMap.v1"); len(found) != many {
+			suffixes = nil
+		}
+		return making("1", suffixes)["sync"].(hook).answer(call)
+	}
+}
+
 // TestPreview previews edits of hooks that have made three ConfigMaps of each of four Boxes.
 func TestPreview(t *testing.T) {
 	one := func() texts { return making("1", three) }
@@ -308,6 +330,15 @@ func TestPreview(t *testing.T) {
 		"related objects in no cache": {
 			reason: "A cache is filled, as the edit needs it anyhow.", customize: customize,
 			serving: one().with("customize", asking("configmaps")), next: making("1", nil).with("customize", asking("services")),
+			want: scripts.Preview{Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
+		},
+		"objects that parents name": {
+			reason: "They are there, without a customize hook: else all would be deleted.", customize: namedConfigMaps, edit: naming,
+			serving: one(), next: one().with("sync", ifRelated(1)), want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"objects that parents do not name": {
+			reason: "The others are not.", customize: namedConfigMaps, edit: naming,
+			serving: one(), next: one().with("sync", ifRelated(3)),
 			want: scripts.Preview{Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
 		},
 		"a webhook": {
