@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,7 +106,7 @@ func (n *NamedRule) collect(names map[string]bool, value any, steps []string, at
 		if !ok {
 			return wrong("the name of an object, a string")
 		}
-		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 			return fmt.Sprintf("%s of the parent is no name of an object, which %s: change it in the parent", at, problems[0])
 		}
 		names[name] = true
