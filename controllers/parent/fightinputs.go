@@ -86,16 +86,14 @@ func (p *pass) hashRelated() uint64 {
 	})
 }
 
-// hashDesired returns the hash of a desired child, of the names of all desired children of a
-// kind, or of what is desired of a part of the parent.
+// hashDesired returns the hash of a desired child, or of what is desired of a part of the parent. Which children of a kind are desired is no
+// input: it may change with each pass, as the children do.
 func (p *pass) hashDesired(s loops.Subject) uint64 {
 	switch object := p.desiredChild(s.Child); {
 	case s.Field == loops.ParentStatus:
 		return jsonvalue.Hash(p.desired.Status)
 	case s.Field == loops.ParentMetadata:
 		return p.hash(func(h *maphash.Hash) { fmt.Fprint(h, p.metadataPatch(&unstructured.Unstructured{}, p.desired)) })
-	case s.Child.Name == "":
-		return p.loop.hashed.names[s.Child]
 	case object == nil:
 		return 0
 	default:
@@ -107,12 +105,8 @@ func (p *pass) hashDesired(s loops.Subject) uint64 {
 func (p *pass) desiredChild(child apply.Key) *unstructured.Unstructured {
 	if p.loop.hashed.byKey == nil {
 		p.loop.hashed.byKey = map[apply.Key]*unstructured.Unstructured{}
-		p.loop.hashed.names = map[apply.Key]uint64{}
 		for _, object := range p.desired.Children {
-			key := apply.KeyOf(object)
-			p.loop.hashed.byKey[key] = object
-			// The sum does not depend on their order.
-			p.loop.hashed.names[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
+			p.loop.hashed.byKey[apply.KeyOf(object)] = object
 		}
 	}
 	return p.loop.hashed.byKey[child]
@@ -129,7 +123,6 @@ type loopInputs struct {
 type inputHashes struct {
 	common *loops.Inputs
 	byKey  map[apply.Key]*unstructured.Unstructured
-	names  map[apply.Key]uint64 // by kind
 	// origins are hashes of what others have made of objects, and allOrigins is their sum.
 	origins    map[loops.Subject]uint64
 	allOrigins uint64

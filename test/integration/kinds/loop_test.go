@@ -51,6 +51,18 @@ func TestTwoDefinitionsDeleteEachOthersChildren(t *testing.T) {
 	e.WaitForCondition(left, "Ready", "True", "Running")
 }
 
+// TestChildWantedInTurn has a hook that wants a child whenever it is not there: it comes and goes, and is soon left alone.
+func TestChildWantedInTurn(t *testing.T) {
+	e := env.NewRunning(t)
+	e.DefineReady(env.Composite, "", e.Parent("things", "turns"), "childResources: [{apiVersion: v1, resource: configmaps}]",
+		env.Hooks(`export const sync = ({parent: {metadata: {name}}, children}) => ({children: Object.keys(children["ConfigMap.v1"]).length ? [] : [
+  {apiVersion: "v1", kind: "ConfigMap", metadata: {name, labels: {app: name}}}]})`, "sync"))
+	mark := e.Mark()
+	e.ApplyThing("p", "set: turns", "selector: {matchLabels: {app: p}}")
+	e.WaitForEvent("p", "HotLoop")
+	mustRest(e, mark)
+}
+
 // A child whose name has the time in it is another one in each sync.
 func TestNameWithTheTimeInIt(t *testing.T) {
 	e := env.NewRunning(t)
