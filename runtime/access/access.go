@@ -2,6 +2,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -125,24 +126,24 @@ func (r *Reviewer) Missing(ctx context.Context, rights []Right) ([]Right, error)
 	if len(open) == 0 {
 		return nil, nil
 	}
-	lacks := make([]bool, len(open))
+	lacks, errs := make([]bool, len(open)), make([]error, len(open))
 	var asking errgroup.Group
 	asking.SetLimit(maxAtOnce)
 	for i, right := range open {
 		asking.Go(func() error {
 			allowed, err := r.reviewAnywhere(ctx, question{account, right})
-			lacks[i] = err == nil && !allowed
-			return err
+			lacks[i], errs[i] = err == nil && !allowed, err
+			return nil
 		})
 	}
-	err := asking.Wait()
+	_ = asking.Wait() // Each error is in errs.
 	var missing []Right
 	for i, right := range open {
 		if lacks[i] {
 			missing = append(missing, right)
 		}
 	}
-	return missing, err
+	return missing, cmp.Or(errs...) // Always the same one: it is a part of a condition's message.
 }
 
 // withoutAllowed returns the rights that an account is not known to have, for the namespace or for all. It is called in each sync.

@@ -38,7 +38,7 @@ func TestMissingRights(t *testing.T) {
 		},
 		"unknown": {
 			account: account, err: errors.New("broken"),
-			unknown: "; whether ServiceAccount a/robot may do all of it is unknown: whether ServiceAccount a/robot may create roles in the namespace c is unknown: broken",
+			unknown: "; whether ServiceAccount a/robot may do all of it is unknown: whether ServiceAccount a/robot may create roles in the namespace b is unknown: broken",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
