@@ -62,6 +62,9 @@ type Rule struct {
 	Force bool
 	// Ignored are the paths of fields that are set when an object is created, and then left to others.
 	Ignored [][]string
+	// Orphan keeps objects from being deleted: those that are not desired any more are
+	// released, and a second owner keeps the others from the garbage collector.
+	Orphan bool
 }
 
 // HoldsBack reports whether objects that differ are left alone.

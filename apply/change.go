@@ -16,6 +16,9 @@ const (
 	ActionAdopt Action = "Adopt"
 	// ActionRelease takes the owner reference off again.
 	ActionRelease Action = "Release"
+	// ActionOrphan takes the owner reference off an object that is not desired any more, in
+	// the place of a deletion, and marks it so that the owner does not adopt it again.
+	ActionOrphan Action = "Orphan"
 	// ActionCreate creates an object that was not observed.
 	ActionCreate Action = "Create"
 	// ActionUpdate replaces an object by Change.Object, if it is still as it was observed.
@@ -36,7 +39,7 @@ type Change struct {
 	Object *unstructured.Unstructured
 	// Observed is the object as it was, or nil if it is to be created.
 	Observed *unstructured.Unstructured
-	// Owner is who adopts, releases or creates. The other actions leave it empty.
+	// Owner is who adopts, releases, orphans or creates. The other actions leave it empty.
 	Owner metav1.OwnerReference
 	// ServerSide is how a creation or an update is applied by the API server, where
 	// Object is the part that is asked for. It is nil for one that is written as a whole.

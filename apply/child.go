@@ -29,10 +29,27 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 	case observed.GetDeletionTimestamp() != nil:
 		return nil, nil
 	case c.rule.HoldsBack():
-		return nil, c.hold(observed, owner, entries)
+		return c.withNamespaceOwner(observed, nil), c.hold(observed, owner, entries)
 	default:
-		return c.write(observed, owner, entries)
+		change, err := c.write(observed, owner, entries)
+		return c.withNamespaceOwner(observed, change), err
 	}
+}
+
+// withNamespaceOwner returns change, which may be nil, as one that also makes the owner reference of NamespaceOwner what is desired. The API
+// server does that for what it applies.
+func (c child) withNamespaceOwner(observed *unstructured.Unstructured, change *Change) *Change {
+	has, want := NamespaceOwnerOf(observed), NamespaceOwnerOf(c.desired)
+	switch {
+	case has["uid"] == want["uid"]:
+	case change == nil:
+		update := about(ActionUpdate, observed, c.rule.Resource)
+		update.Object = WithNamespaceOwner(observed, want)
+		return &update
+	case change.Action == ActionUpdate && change.ServerSide == nil:
+		change.Object = WithNamespaceOwner(change.Object, want)
+	}
+	return change
 }
 
 // hold calls held if the object differs from what is desired, unless only its metadata is desired: that is how a hook keeps what exists.

@@ -59,13 +59,13 @@ func Diff(in Input) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes, err := rules.deletions(in.Observed, children)
+	changes, err := rules.deletions(in, children)
 	if err != nil {
 		return nil, err
 	}
 	observed := indexObjects(in.Observed)
 	for _, c := range children {
-		c.memory, c.held = in.Memory, in.Held
+		c.memory, c.held, c.desired = in.Memory, in.Held, c.rule.outliving(c.desired, observed[c.key])
 		change, err := c.change(observed[c.key], in.Owner, in.entries(observed[c.key]))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.key, err)
@@ -81,7 +81,7 @@ func Diff(in Input) ([]Change, error) {
 // UpToDate reports whether an observed object is as desired, so that nothing would be
 // written whatever the rule's method. The entries are as Input.ManagedFields returns them.
 func (r Rule) UpToDate(observed, desired *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (bool, error) {
-	change, err := child{key: KeyOf(desired), rule: r, desired: desired}.write(observed, owner, entries)
+	change, err := child{key: KeyOf(desired), rule: r, desired: r.outliving(desired, observed)}.write(observed, owner, entries)
 	return change == nil, err
 }
 
@@ -96,13 +96,13 @@ func indexObjects(objects []*unstructured.Unstructured) map[Key]*unstructured.Un
 
 // deletions returns the changes for what is observed, not desired, and not
 // being deleted yet.
-func (r rules) deletions(observed []*unstructured.Unstructured, children []child) ([]Change, error) {
+func (r rules) deletions(in Input, children []child) ([]Change, error) {
 	desired := make(map[Key]bool, len(children))
 	for _, c := range children {
 		desired[c.key] = true
 	}
 	var changes []Change
-	for _, o := range observed {
+	for _, o := range in.Observed {
 		key := KeyOf(o)
 		if desired[key] || o.GetDeletionTimestamp() != nil {
 			continue
@@ -111,7 +111,11 @@ func (r rules) deletions(observed []*unstructured.Unstructured, children []child
 		if !ok {
 			return nil, fmt.Errorf("observed %s: %w", key, r.undeclared(key.Kind))
 		}
-		changes = append(changes, about(ActionDelete, o, rule.Resource))
+		change := about(ActionDelete, o, rule.Resource)
+		if rule.Orphan {
+			change.Action, change.Owner = ActionOrphan, in.Owner
+		}
+		changes = append(changes, change)
 	}
 	slices.SortFunc(changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(r.rank[a.Key.Kind], r.rank[b.Key.Kind]), compareNames(a.Key, b.Key))

@@ -23,6 +23,11 @@ func TestDiff(t *testing.T) {
 	changed := object(podRule, "a", spec("x", "2"))
 	empty := object(podRule, "a", spec("x", "1"), spec("y", ""))
 	rules := []Rule{podRule, serviceRule, namespaceRule}
+	orphan := by(podRule, OnDelete)
+	orphan.Orphan = true
+	kept := NamespaceOwner(object(namespaceRule, "default"))
+	kept["uid"] = "uid-of-default"
+	keeping := func(o *unstructured.Unstructured) { o.Object = WithNamespaceOwner(o, kept).Object }
 	cases := map[string]struct {
 		reason            string
 		observed, desired []*unstructured.Unstructured
@@ -51,6 +56,22 @@ func TestDiff(t *testing.T) {
 			reason:   "OnDelete is about objects that differ, not about those that are not desired",
 			observed: list(stored(t, a)), rules: []Rule{by(podRule, OnDelete)},
 			want: []string{"Delete Pod default/a"},
+		},
+		"Orphan": {
+			reason:   "objects that must not be deleted are released, in the place of a deletion",
+			observed: list(stored(t, b), stored(t, a)), rules: []Rule{orphan}, want: []string{"Orphan Pod default/a", "Orphan Pod default/b"},
+		},
+		"OrphanWithoutNamespaceOwner": {
+			reason:   "what exists gets its second owner whatever the method",
+			observed: list(stored(t, a)), desired: list(WithNamespaceOwner(a, kept)), rules: []Rule{orphan}, want: []string{"Update Pod default/a"},
+		},
+		"OrphanWithNamespaceOwner": {
+			reason:   "the owner that is there stays, also if nothing is said of it",
+			observed: list(stored(t, a, keeping)), desired: list(a), rules: []Rule{orphan},
+		},
+		"NoOrphan": {
+			reason:   "without the policy the owner is taken off",
+			observed: list(stored(t, a, keeping)), desired: list(a), want: []string{"Update Pod default/a"},
 		},
 		"AlreadyDeleting": {
 			reason:   "what is being deleted is not deleted again",

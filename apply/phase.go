@@ -21,7 +21,7 @@ const (
 func phaseOf(c Change) phase {
 	need := needOf(c.Key.Kind.GroupKind())
 	switch c.Action {
-	case ActionAdopt, ActionRelease:
+	case ActionAdopt, ActionRelease, ActionOrphan:
 		return adopting
 	case ActionDelete:
 		return [...]phase{deletingFoundations, deletingPermissions, deletingOthers}[need]

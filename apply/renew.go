@@ -34,7 +34,8 @@ func (e *execution) perform(ctx context.Context, c Change) (Change, *unstructure
 		case getErr != nil && !apierrors.IsNotFound(getErr):
 			return c, nil, err
 		case getErr != nil || live.GetUID() != c.Observed.GetUID():
-			if c.Action == ActionDelete || c.Action == ActionRecreate || c.Action == ActionRelease {
+			switch c.Action {
+			case ActionDelete, ActionRecreate, ActionRelease, ActionOrphan:
 				err = errGone // Whoever did that.
 			}
 			return c, nil, err

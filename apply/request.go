@@ -27,9 +27,12 @@ func (e *execution) request(ctx context.Context, c Change) (*unstructured.Unstru
 	case ActionCreate:
 		return r.Create(ctx, c.Object, metav1.CreateOptions{FieldManager: e.options.FieldManager})
 	case ActionAdopt:
-		return e.patch(ctx, r, c, adopted(c.Observed, c.Owner))
+		return e.patch(ctx, r, c, adopted(c.Observed, c.Owner), nil)
 	case ActionRelease:
-		object, err := e.patch(ctx, r, c, released(c.Observed, c.Owner.UID))
+		object, err := e.patch(ctx, r, c, released(c.Observed, c.Owner.UID), nil)
+		return object, unlessGone(err)
+	case ActionOrphan:
+		object, err := e.patch(ctx, r, c, released(c.Observed, c.Owner.UID), string(c.Owner.UID))
 		return object, unlessGone(err)
 	default:
 		if e.options.MayDelete != nil {
@@ -50,20 +53,25 @@ func (e *execution) resource(c Change) dynamic.ResourceInterface {
 	return r.Namespace(c.Key.Namespace)
 }
 
-// patch replaces the owner references of the object, if it is still as it was observed. Of an object that was just read for it,
-// the owner references and labels have to be, by which it was claimed.
+// patch replaces the owner references of the object, and the annotation OrphanedBy, which nil takes off, if it is still as it was
+// observed. Of an object that was just read for it, the owner references and labels have to be, by which it was claimed.
 func (e *execution) patch(
-	ctx context.Context, r dynamic.ResourceInterface, c Change, references []any,
+	ctx context.Context, r dynamic.ResourceInterface, c Change, references []any, orphanedBy any,
 ) (*unstructured.Unstructured, error) {
 	if c.renewed {
-		meta := jsonvalue.With(jsonvalue.ObjectIn(c.Observed.Object, "metadata"), "ownerReferences", references)
-		return e.patchFields(ctx, r, c, jsonvalue.With(c.Observed.Object, "metadata", meta), "labels")
+		object := withAnnotation(c.Observed, OrphanedBy, orphanedBy).Object
+		meta := jsonvalue.With(jsonvalue.ObjectIn(object, "metadata"), "ownerReferences", references)
+		return e.patchFields(ctx, r, c, jsonvalue.With(object, "metadata", meta), "labels")
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	meta := map[string]any{
 		"uid":             c.Observed.GetUID(),
 		"resourceVersion": c.Observed.GetResourceVersion(),
 		"ownerReferences": references,
-	}})
+	}
+	if _, has := c.Observed.GetAnnotations()[OrphanedBy]; has || orphanedBy != nil {
+		meta["annotations"] = map[string]any{OrphanedBy: orphanedBy}
+	}
+	body, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,10 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if err := p.writeRevisions(ctx, desired); err != nil {
 		return err
 	}
+	var err error
+	if desired.Children, err = p.withNamespaceOwners(ctx, desired.Children); err != nil {
+		return err
+	}
 	p.detector.BeginPass(p.parent.GetUID())
 	var held []apply.Change
 	changes, err := apply.Diff(apply.Input{

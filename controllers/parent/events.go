@@ -107,6 +107,7 @@ var childVerbs = []struct {
 	{apply.ActionCreate, variant.ReasonCreated, "Created"},
 	{apply.ActionRecreate, variant.ReasonRecreated, "Recreating"},
 	{apply.ActionDelete, variant.ReasonDeleted, "Deleted"},
+	{apply.ActionOrphan, variant.ReasonOrphaned, "Let go of"},
 }
 
 // noteChanged records a child that was created, deleted or released for emitChildEvents.
@@ -121,7 +122,7 @@ func (p *pass) noteChanged(change apply.Change) {
 }
 
 // emitChildEvents emits an event for the children that the pass has created, one for those that it has deleted to create them anew, and one
-// for those that it has deleted. It warns of those that it has released.
+// for those that it has deleted or let go of. It warns of those that it has released.
 func (p *pass) emitChildEvents() {
 	p.reportReleased(p.writes.changed[apply.ActionRelease])
 	for _, v := range childVerbs {

@@ -52,6 +52,9 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
+	if claims.IsOrphanOf(live, p.parent) {
+		return p.takeBack(ctx, live, change.Resource)
+	}
 	p.creationWaiters.Add(change.Key, p.key)
 	blocking := p.blockingObject
 	if p.isRevision(change) {

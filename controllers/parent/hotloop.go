@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/loops"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -116,9 +117,9 @@ func (p *pass) detectFight(change apply.Change) (loop *loops.Loop) {
 		return loop
 	case p.isTerminating():
 		return nil
-	case change.Action == apply.ActionCreate:
+	case change.Action == apply.ActionCreate, change.Action == apply.ActionAdopt && claims.IsOrphanOf(change.Observed, p.parent):
 		return p.detector.NoteCreate(s, p.fightInputs)
-	case change.Action == apply.ActionDelete:
+	case change.Action == apply.ActionDelete, change.Action == apply.ActionOrphan:
 		return p.detector.NoteDelete(s, false, p.fightInputs)
 	}
 	return nil

@@ -1,11 +1,15 @@
 package parent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
 	"github.com/libretto-k8s/libretto/controllers/parent/sources"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -72,6 +77,9 @@ func (r *Reconciler) guardRelease(
 	}
 	children, err := r.findLastingChildren(parent)
 	for _, child := range children {
+		if apply.NamespaceOwnerOf(child) != nil {
+			continue
+		}
 		if err := r.guardDeletion(ctx, key, parent, r.config.Programs(parent).Revision, apply.KeyOf(child), false); err != nil {
 			return err
 		}
@@ -85,7 +93,7 @@ func (p *pass) guardFinalizer(ctx context.Context, desired variant.Desired) erro
 		return nil
 	}
 	for _, child := range p.observed.Children {
-		if child.GetDeletionTimestamp() != nil {
+		if child.GetDeletionTimestamp() != nil || apply.NamespaceOwnerOf(child) != nil {
 			continue
 		}
 		if err := p.guardDeletion(ctx, apply.KeyOf(child), false); err != nil {
@@ -93,6 +101,54 @@ func (p *pass) guardFinalizer(ctx context.Context, desired variant.Desired) erro
 		}
 	}
 	return nil
+}
+
+// withNamespaceOwners returns the desired children with an owner that stays for those that are not deleted with their parent, unless they
+// have it: it is in the request that creates one. A namespace that is not there yet is no owner before the next pass.
+func (p *pass) withNamespaceOwners(ctx context.Context, desired []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if !slices.ContainsFunc(p.rules, func(rule apply.Rule) bool { return rule.Orphan }) {
+		return desired, nil
+	}
+	owners, has := map[string]map[string]any{}, map[apply.Key]bool{}
+	for _, child := range p.observed.Children {
+		has[apply.KeyOf(child)] = apply.NamespaceOwnerOf(child) != nil
+	}
+	desired = slices.Clone(desired)
+	for i, child := range desired {
+		orphan := func(rule apply.Rule) bool { return rule.Orphan && rule.Kind == child.GroupVersionKind() }
+		if has[apply.KeyOf(child)] || !slices.ContainsFunc(p.rules, orphan) {
+			continue
+		}
+		name := cmp.Or(child.GetNamespace(), metav1.NamespaceSystem)
+		if _, known := owners[name]; !known {
+			namespace, err := p.get(ctx, waiters.NamespaceResource, "", name)
+			switch {
+			case err == nil:
+				owners[name] = apply.NamespaceOwner(namespace)
+			case apierrors.IsNotFound(err):
+				owners[name] = nil
+			default:
+				return nil, &failure.Error{Reason: variant.ReasonApplyFailed, Retry: failure.RetryOfWrite(apply.Classify(err)), Err: fmt.Errorf(
+					"%s: deletionPolicy Orphan needs the namespace as a second owner, and it can't be read: %w", apply.KeyOf(child), err)}
+			}
+		}
+		if owners[name] != nil {
+			desired[i] = apply.WithNamespaceOwner(child, owners[name])
+		}
+	}
+	return desired, nil
+}
+
+// takeBack adopts a child again that the parent has let go of, and that its hook wants again.
+func (p *pass) takeBack(ctx context.Context, live *unstructured.Unstructured, resource schema.GroupVersionResource) error {
+	if err := p.ensureAlive(ctx); err != nil {
+		return err
+	}
+	adoption := apply.Adopt(live, p.owner(), resource)
+	if err := p.execute(ctx, p.env.Children, []apply.Change{adoption}, nil); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w: the parent has let go of it, and has adopted it again", adoption.Key, controller.ErrLater)
 }
 
 // requests holds what each parent asked for when it was synced last by an edit that has settled, or for the first time: what a parent asks

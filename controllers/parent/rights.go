@@ -110,7 +110,7 @@ func RightsFor(change apply.Change) []access.Right {
 		if change.ServerSide != nil {
 			verbs = []string{"patch"}
 		}
-	case apply.ActionAdopt, apply.ActionRelease:
+	case apply.ActionAdopt, apply.ActionRelease, apply.ActionOrphan:
 		verbs = []string{"patch"}
 	case apply.ActionRecreate:
 		verbs = []string{"delete", "create"}

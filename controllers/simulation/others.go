@@ -107,15 +107,15 @@ func (o *others) collectGarbage(ctx context.Context) error {
 	for _, object := range o.all {
 		known[object.GetUID()] = true
 	}
+	gone := func(owner metav1.OwnerReference) bool { return known[owner.UID] && !present[owner.UID] }
 	for _, object := range o.all {
 		owners := object.GetOwnerReferences()
-		gone := func(owner metav1.OwnerReference) bool { return known[owner.UID] && !present[owner.UID] }
 		if len(owners) > 0 && !slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool { return !gone(owner) }) {
 			if err := o.delete(ctx, object); err != nil {
 				return err
 			}
 		}
-		if err := o.endDeletion(ctx, object); err != nil {
+		if err := o.endDeletion(ctx, object, gone); err != nil {
 			return err
 		}
 	}
@@ -132,8 +132,8 @@ func (o *others) delete(ctx context.Context, object *unstructured.Unstructured) 
 }
 
 // endDeletion takes the garbage collector's finalizers off an object that is being deleted, once its dependents
-// are gone or have been released.
-func (o *others) endDeletion(ctx context.Context, object *unstructured.Unstructured) error {
+// are gone or have been released. Those that have an owner which is not gone are released in each way.
+func (o *others) endDeletion(ctx context.Context, object *unstructured.Unstructured, gone func(metav1.OwnerReference) bool) error {
 	finalizers := object.GetFinalizers()
 	foreground := slices.Contains(finalizers, metav1.FinalizerDeleteDependents)
 	orphan := slices.Contains(finalizers, metav1.FinalizerOrphanDependents)
@@ -143,7 +143,8 @@ func (o *others) endDeletion(ctx context.Context, object *unstructured.Unstructu
 	dependents := o.dependents(object.GetUID())
 	for _, dependent := range dependents {
 		end := o.delete
-		if orphan {
+		other := func(owner metav1.OwnerReference) bool { return owner.UID != object.GetUID() && !gone(owner) }
+		if orphan || slices.ContainsFunc(dependent.GetOwnerReferences(), other) {
 			end = func(ctx context.Context, dependent *unstructured.Unstructured) error {
 				return o.release(ctx, dependent, object.GetUID())
 			}

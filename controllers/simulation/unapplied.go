@@ -92,7 +92,7 @@ func (s *Session) childRules(ctx context.Context) []apply.Rule {
 		rules = append(rules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: apply.InPlace,
 			Schema: s.schemas.For(ctx, rule.Kind), Strategy: rule.Strategy, Managers: s.running.config.Managers, Force: rule.Force,
-			Ignored: rule.Ignored,
+			Ignored: rule.Ignored, Orphan: rule.Orphan,
 		})
 	}
 	return rules

@@ -51,6 +51,7 @@ const (
 	ReasonCreated   = "Created"
 	ReasonRecreated = "Recreated"
 	ReasonDeleted   = "Deleted"
+	ReasonOrphaned  = "Orphaned"
 )
 
 // HostReasons are the reasons of all events that the host emits, on parents and on definitions. No hook may ask for an event with one of
@@ -60,7 +61,7 @@ var HostReasons = append([]string{
 	ReasonEditHeld, ReasonStatusNotStored, ReasonFieldsNotStored, ReasonNotFinalized, ReasonWaiting, ReasonForbidden,
 	ReasonEventsDropped, ReasonSharedChildren, ReasonOutdatedChildren, ReasonFinalizedIgnored, ReasonResourceUnreadable,
 	ReasonRevisionInvalid, ReasonScriptRevisionUnusable, ReasonDeadlineExceeded, ReasonCreated, ReasonRecreated, ReasonDeleted,
-	ReasonReleasedChildren,
+	ReasonOrphaned, ReasonReleasedChildren,
 	// Those on definitions. Package definition has the constants.
 	"Starting", "Started", "Stopping", "Stopped", "CreateError", "ScriptReloaded", "Held", "RollingOut", "Paused", "Pinned",
 	"Serving", "RolledBack", "NotArchived", "StepMatchesNoParent", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",

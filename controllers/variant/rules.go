@@ -28,6 +28,8 @@ type ChildRule struct {
 	Force    bool
 	// Ignored are the paths of fields that are left to others once an object exists.
 	Ignored [][]string
+	// Orphan keeps children from being deleted.
+	Orphan bool
 }
 
 // InputRule is a resource of the inputs of a map.

@@ -132,6 +132,7 @@ const (
 )
 
 // CompositeChildRule names a resource that children may be of, and how they are updated.
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Orphan' || !has(self.updateStrategy) || !has(self.updateStrategy.method) || !(self.updateStrategy.method in ['Recreate', 'RollingRecreate'])",message="deletionPolicy Orphan deletes nothing, and this updateStrategy does: choose InPlace, or Delete"
 type CompositeChildRule struct {
 	ResourceRule `json:",inline"`
 	// UpdateStrategy defaults to OnDelete.

@@ -49,6 +49,12 @@ type DefinitionSettings struct {
 	// +optional
 	// +kubebuilder:validation:Enum=DynamicApply;ServerSideApply
 	ApplyStrategy ApplyStrategy `json:"applyStrategy,omitempty"`
+	// DeletionPolicy is what becomes of children that a hook wants no more, or whose
+	// parent is deleted, if their own rule sets none: Delete, or Orphan, which lets go of
+	// them. Defaults to Delete.
+	// +optional
+	// +kubebuilder:validation:Enum=Delete;Orphan
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// RelatedResources list what the customize hook may ask for. A rule of its answer for
 	// a resource, a name or a namespace that is not listed is refused; of the rest the
 	// hooks are sent the objects that a listed label selector matches too. Without the

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/util/intstr"
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // ChildUpdateMethod is how a child that differs from the desired one is updated.
 type ChildUpdateMethod string
@@ -166,7 +170,21 @@ type ApplySettings struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.all(f, f != '' && !f.startsWith('.') && !f.endsWith('.') && !f.contains('..') && !(f in ['apiVersion', 'kind', 'metadata', 'metadata.name', 'metadata.namespace', 'metadata.generateName', 'metadata.ownerReferences', 'status']))",message="write the path of a field below spec, data or metadata, such as spec.replicas or metadata.annotations: not what identifies an object, and not its status"
 	IgnoreDifferences []string `json:"ignoreDifferences,omitempty"`
+	// DeletionPolicy overrides the definition's for this resource.
+	// +optional
+	// +kubebuilder:validation:Enum=Delete;Orphan
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
+
+// DeletionPolicy is what becomes of children that are not wanted any more.
+type DeletionPolicy string
+
+const (
+	// DeleteChildren has them deleted, also by the garbage collector with their parent.
+	DeleteChildren DeletionPolicy = "Delete"
+	// OrphanChildren lets go of them: nothing of what they are is lost.
+	OrphanChildren DeletionPolicy = "Orphan"
+)
 
 // Strategy is how the rule's objects are written: as the rule says, else as the
 // definition says, else as the host's flag says.
@@ -186,3 +204,9 @@ func (a ApplySettings) Force() bool { return a.ForceConflicts == nil || *a.Force
 
 // Ignored returns IgnoreDifferences.
 func (a ApplySettings) Ignored() []string { return a.IgnoreDifferences }
+
+// Orphan reports whether children of the rule are let go of instead of deleted: as the rule says,
+// else as the definition says.
+func (a ApplySettings) Orphan(definition DeletionPolicy) bool {
+	return cmp.Or(a.DeletionPolicy, definition) == OrphanChildren
+}

@@ -284,6 +284,7 @@ type childRule[R any] interface {
 	Strategy(definition, host v1alpha1.ApplyStrategy) v1alpha1.ApplyStrategy
 	Force() bool
 	Ignored() []string
+	Orphan(definition v1alpha1.DeletionPolicy) bool
 }
 
 // childRules resolves rules for children. A resource may be listed once, in one version: one object would be two children.
@@ -301,8 +302,13 @@ func childRules[R any, P childRule[R]](
 			return nil, fmt.Errorf("spec.%s[%d]: %s are listed at spec.%s[%d] already, in version %s: leave one of the two entries",
 				field, i, resource.GroupResource(), field, first, rules[first].Kind.Version)
 		}
+		method, orphan := apply.Method(rule.UpdateMethod().WithoutRolling()), rule.Orphan(settings.DeletionPolicy)
+		if orphan && method == apply.Recreate {
+			return nil, fmt.Errorf("spec.%s[%d]: %s are not deleted by deletionPolicy Orphan, and are by update method %s: "+
+				"choose Delete, or InPlace", field, i, resource.GroupResource(), rule.UpdateMethod())
+		}
 		rules = append(rules, variant.ChildRule{
-			Resource: resource, Method: apply.Method(rule.UpdateMethod().WithoutRolling()),
+			Resource: resource, Method: method, Orphan: orphan,
 			Strategy: apply.Strategy(rule.Strategy(settings.ApplyStrategy, p.Strategy)), Force: rule.Force(),
 			Ignored: jsonvalue.SplitPaths(rule.Ignored()),
 		})

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/parent/waiters"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -153,7 +155,12 @@ func (c *collector) children() {
 	for _, rule := range c.plan.Config.Children {
 		of, place := access.Right{GroupResource: rule.GroupResource()}, c.placeOf(rule.Resource)
 		c.add(Required, place, of, rule.Namespaced, cachedVerbs...)
-		c.add(Required, place, of, rule.Namespaced, "create", "delete")
+		c.add(Required, place, of, rule.Namespaced, "create")
+		if rule.Orphan {
+			c.orphans(rule, place)
+		} else {
+			c.add(Required, place, of, rule.Namespaced, "delete")
+		}
 		switch {
 		case rule.Strategy == apply.ServerSideApply:
 			c.add(Required, place, of, rule.Namespaced, "patch")
@@ -174,6 +181,16 @@ func (c *collector) children() {
 		}
 		c.add(Required, place, of, true, append([]string{"create", "update", "delete"}, cachedVerbs...)...)
 	}
+}
+
+// orphans adds what is needed of children that are let go of in the place of being deleted.
+func (c *collector) orphans(rule variant.ChildRule, place Place) {
+	c.add(Required, place, access.Right{GroupResource: rule.GroupResource()}, rule.Namespaced, "update", "patch") // Owner references.
+	namespaces := access.Right{GroupResource: waiters.NamespaceResource.GroupResource()}
+	if !rule.Namespaced {
+		namespaces.Name, place = metav1.NamespaceSystem, Fixed
+	}
+	c.add(Required, place, namespaces, rule.Namespaced, "get") // A Role in a namespace can allow to get it.
 }
 
 // adoptionLevel returns whether objects that others have made can be children: with a generated selector none has its label by chance.

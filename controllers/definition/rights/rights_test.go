@@ -118,6 +118,16 @@ func TestOf(t *testing.T) {
 				"in the cluster: clusterroles.b get list watch create patch? delete", "anywhere: pods get list watch create update patch? delete",
 			},
 		},
+		"children that are not deleted": {
+			"CompositeController", `{parentResource: {apiVersion: a/v1, resource: clusterparents}, generateSelector: true, hooks: {sync: ` + webhook + `},
+				deletionPolicy: Orphan, childResources: [{apiVersion: v1, resource: configmaps}, {apiVersion: b/v1, resource: clusterroles},
+				{apiVersion: v1, resource: pods, deletionPolicy: Delete}]}`,
+			[]string{
+				"in : namespaces kube-system get", "in default: events create! patch!", "in the cluster: clusterparents.a get list watch",
+				"in the cluster: clusterparents.a/status update", "in the cluster: clusterroles.b get list watch create update patch",
+				"anywhere: configmaps get list watch create update patch", "anywhere: namespaces get", "anywhere: pods get list watch create patch? delete",
+			},
+		},
 		"a decorator": {
 			"DecoratorController", `{resources: [{apiVersion: a/v1, resource: parents}, {apiVersion: a/v1, resource: bare}],
 				hooks: {sync: ` + webhook + `, customize: {version: v2, webhook: {url: 'http://a/'}}},

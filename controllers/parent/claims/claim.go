@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -36,11 +37,17 @@ func Children(parent *unstructured.Unstructured, claim variant.Claim, candidates
 			c.Owned = append(c.Owned, candidate)
 		case owner != nil:
 			c.Release = append(c.Release, candidate)
-		case claim.Selector != nil && matches && !deleting && candidate.GetDeletionTimestamp() == nil:
+		case claim.Selector != nil && matches && !deleting && candidate.GetDeletionTimestamp() == nil && !IsOrphanOf(candidate, parent):
 			c.Adopt = append(c.Adopt, candidate)
 		}
 	}
 	return c
+}
+
+// IsOrphanOf reports whether parent has let go of an object that has no controller since then: it is not adopted before a hook wants it again.
+func IsOrphanOf(object, parent *unstructured.Unstructured) bool {
+	annotations := jsonvalue.ObjectIn(jsonvalue.ObjectIn(object.Object, "metadata"), "annotations")
+	return annotations[apply.OrphanedBy] == string(parent.GetUID()) && informer.ControllerOf(object) == nil
 }
 
 // LastingChildren returns the objects that a parent owns and claims, without those that are being deleted.

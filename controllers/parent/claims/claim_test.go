@@ -7,9 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/parent/parenttest"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
+
+// orphanedBy sets the UID of the parent that has let go of an object.
+func orphanedBy(uid string) func(map[string]any) {
+	return func(m map[string]any) { m["annotations"] = map[string]any{apply.OrphanedBy: uid} }
+}
 
 func TestChildren(t *testing.T) {
 	type outcome struct{ Owned, Adopt, Release []string }
@@ -44,6 +50,15 @@ func TestChildren(t *testing.T) {
 		"OrphanNotMatching": {
 			reason: "An orphan that does not match is ignored.",
 			parent: parenttest.Object("p"), claim: web, candidate: parenttest.Object("c", parenttest.Labelled("db")),
+		},
+		"OrphanThatWasLetGo": {
+			reason: "What the parent has let go of is not adopted again, although it matches.",
+			parent: parenttest.Object("p"), claim: web, candidate: parenttest.Object("c", parenttest.Labelled("web"), orphanedBy("p-uid")),
+		},
+		"OrphanOfAnotherParent": {
+			reason: "What another parent has let go of is adopted.",
+			parent: parenttest.Object("p"), claim: web, candidate: parenttest.Object("c", parenttest.Labelled("web"), orphanedBy("o-uid")),
+			want: outcome{Adopt: []string{"c"}},
 		},
 		"OrphanDeleting": {
 			reason: "An object that is being deleted is not adopted.",

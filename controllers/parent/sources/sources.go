@@ -77,7 +77,7 @@ func Open(pool *informer.Pool, config Config) (s Sources) {
 		s.Children = append(s.Children, Child{ChildRule: rule, Cache: pool.Open(rule.GroupVersionResource)})
 		s.Rules = append(s.Rules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
-			Strategy: rule.Strategy, Force: rule.Force, Managers: config.Managers, Ignored: rule.Ignored,
+			Strategy: rule.Strategy, Force: rule.Force, Managers: config.Managers, Ignored: rule.Ignored, Orphan: rule.Orphan,
 		})
 	}
 	for _, rule := range config.Inputs {

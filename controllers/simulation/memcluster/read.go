@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
@@ -25,10 +26,35 @@ func (e *endpoint) Get(_ context.Context, name string, _ metav1.GetOptions, _ ..
 		return nil, err
 	}
 	object := t.objects[types.NamespacedName{Namespace: e.namespace, Name: name}]
+	if object == nil && t.GroupVersionResource == namespaces {
+		object = e.cluster.impliedNamespace(name)
+	}
 	if object == nil {
 		return nil, apierrors.NewNotFound(e.resource.GroupResource(), name)
 	}
 	return e.out(object), nil
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// impliedNamespace returns a namespace that nobody has created and that objects are in, or kube-system, or nil: objects are created in
+// any namespace.
+func (c *Cluster) impliedNamespace(name string) *unstructured.Unstructured {
+	implied := name == metav1.NamespaceSystem
+	for _, t := range c.tables {
+		for key := range t.objects {
+			implied = implied || key.Namespace == name
+		}
+	}
+	if !implied {
+		return nil
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(name)
+	namespace.SetUID(uidFor("Namespace", types.NamespacedName{Name: name}, 1))
+	return namespace
 }
 
 func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {

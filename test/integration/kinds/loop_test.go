@@ -54,13 +54,18 @@ func TestTwoDefinitionsDeleteEachOthersChildren(t *testing.T) {
 // TestChildWantedInTurn has a hook that wants a child whenever it is not there: it comes and goes, and is soon left alone.
 func TestChildWantedInTurn(t *testing.T) {
 	e := env.NewRunning(t)
-	e.DefineReady(env.Composite, "", e.Parent("things", "turns"), "childResources: [{apiVersion: v1, resource: configmaps}]",
-		env.Hooks(`export const sync = ({parent: {metadata: {name}}, children}) => ({children: Object.keys(children["ConfigMap.v1"]).length ? [] : [
+	for _, policy := range []string{"Delete", "Orphan"} {
+		t.Run(policy, func(t *testing.T) {
+			e, name := e.WithT(t), strings.ToLower(policy)
+			e.DefineReady(env.Composite, "-"+name, e.Parent("things", name), "childResources: [{apiVersion: v1, resource: configmaps, deletionPolicy: "+policy+"}]",
+				env.Hooks(`export const sync = ({parent: {metadata: {name}}, children}) => ({children: Object.keys(children["ConfigMap.v1"]).length ? [] : [
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name, labels: {app: name}}}]})`, "sync"))
-	mark := e.Mark()
-	e.ApplyThing("p", "set: turns", "selector: {matchLabels: {app: p}}")
-	e.WaitForEvent("p", "HotLoop")
-	mustRest(e, mark)
+			mark := e.Mark()
+			e.ApplyThing(name, "set: "+name, "selector: {matchLabels: {app: "+name+"}}")
+			e.WaitForEvent(name, "HotLoop")
+			mustRest(e, mark)
+		})
+	}
 }
 
 // A child whose name has the time in it is another one in each sync.
