@@ -52,7 +52,7 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
-	if claims.IsOrphanOf(live, p.parent) {
+	if claims.IsOrphanOf(live, p.parent) && (p.claim.Marked == nil || p.claim.Marked(live)) { // Not what another definition has let go of.
 		return p.takeBack(ctx, live, change.Resource)
 	}
 	p.creationWaiters.Add(change.Key, p.key)

@@ -137,3 +137,22 @@ func TestOrphanOfKinds(t *testing.T) {
 		}
 	})
 }
+
+// TestOrphanOfAnotherDefinition has two definitions let go of children of the same parent. One does not take what the other has let go of,
+// which would let go of it again.
+func TestOrphanOfAnotherDefinition(t *testing.T) {
+	e := env.NewRunning(t)
+	for _, name := range []string{"left", "right"} {
+		e.DefineReady(env.Decorator, "-"+name, e.Targets("things", "two"), "attachments: [{apiVersion: v1, resource: configmaps, deletionPolicy: Orphan}]",
+			env.Hooks(fmt.Sprintf(`export const sync = ({object: {metadata: {name}, spec}}) => ({attachments: spec.of !== %q ? [] : [
+			  {apiVersion: "v1", kind: "ConfigMap", metadata: {name}}]})`, name), "sync"))
+	}
+	e.ApplyThing("p", "set: two", "of: left")
+	e.WaitFor(env.ConfigMaps, "p", owners(true, true))
+	e.Patch(e.Things(), "p", `{"spec": {"of": "right"}}`)
+	e.WaitForEvent("p", "SyncError", "exists and has no owner")
+	e.WaitForQuiet()
+	e.NoError(owners(false, true)(e.Get(env.ConfigMaps, "p")))
+	e.Patch(e.Things(), "p", `{"spec": {"of": "left"}}`)
+	e.WaitFor(env.ConfigMaps, "p", owners(true, true))
+}
