@@ -125,7 +125,7 @@ func (p *pass) ownershipChanges() []apply.Change {
 
 // ensureAlive reads the parent from the API server before children are adopted (section 3.4 of
 // the specification). It returns ErrLater if the parent is gone, as the cache may not show that
-// yet.
+// yet. A parent that is being finalized takes back what its finalize hook wants.
 func (p *pass) ensureAlive(ctx context.Context) error {
 	live, err := p.get(ctx, p.source.GroupVersionResource, p.parent.GetNamespace(), p.parent.GetName())
 	switch {
@@ -133,7 +133,7 @@ func (p *pass) ensureAlive(ctx context.Context) error {
 		return fmt.Errorf("%w: the parent is gone", controller.ErrLater)
 	case err != nil:
 		return fmt.Errorf("looking at the parent before adopting: %w", err)
-	case live.GetUID() != p.parent.GetUID() || live.GetDeletionTimestamp() != nil:
+	case live.GetUID() != p.parent.GetUID() || live.GetDeletionTimestamp() != nil && !p.observed.Deleting():
 		return fmt.Errorf("%w: the parent is being deleted or another of its name is there", controller.ErrLater)
 	}
 	return nil

@@ -156,3 +156,21 @@ func TestOrphanOfAnotherDefinition(t *testing.T) {
 	e.Patch(e.Things(), "p", `{"spec": {"of": "left"}}`)
 	e.WaitFor(env.ConfigMaps, "p", owners(true, true))
 }
+
+// TestOrphanInFinalize has a finalize hook want what its parent has let go of.
+func TestOrphanInFinalize(t *testing.T) {
+	e := env.NewRunning(t)
+	e.DefineReady(env.Composite, "", e.Parent("things", "finalized"), "childResources: [{apiVersion: v1, resource: configmaps, deletionPolicy: Orphan}]",
+		env.Hooks(orphaning+`
+export const finalize = ({parent, children}) => ({
+  children: sync({parent: {...parent, spec: {}}}).children, finalized: Object.keys(children["ConfigMap.v1"]).length > 0})`, "sync", "finalize"))
+	e.ApplyThing("p", "set: finalized", "selector: {matchLabels: {app: p}}")
+	uid := e.WaitFor(env.ConfigMaps, "p", owners(true, true)).GetUID()
+	e.Patch(e.Things(), "p", `{"spec": {"unwanted": true}}`)
+	e.WaitFor(env.ConfigMaps, "p", owners(false, true))
+	e.Delete(e.Things(), e.Namespace, "p")
+	e.WaitForDeletion(e.Things(), "p", "")
+	if now := e.WaitFor(env.ConfigMaps, "p", owners(false, true)); now.GetUID() != uid {
+		t.Error("another object is there")
+	}
+}
