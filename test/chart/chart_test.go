@@ -201,6 +201,9 @@ func TestValues(t *testing.T) {
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.securityContext.runAsUser", ""},
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.containers.0.resources.limits.memory", "4Gi"},
 		{"everything", "ClusterRoleBinding libretto-controllers-extra", "roleRef.name", "libretto-controllers-extra"},
+		{"everything", "ClusterRole aggregate-libretto-tenant", "metadata.labels.rbac.authorization.k8s.io/aggregate-to-edit", "true"},
+		{"everything", "ClusterRole aggregate-libretto-tenant", "rules.1.verbs.0", "use"},
+		{"everything", "ConfigMap libretto/scripts", "data.greet.js", "`{{greeting}}`"},
 		{"default", "ClusterRoleBinding libretto-host", "roleRef.name", "libretto-host"},
 	} {
 		found := map[string]string{}
@@ -225,6 +228,7 @@ func TestSchema(t *testing.T) {
 		{"networkPolicy: {apiServer: {cidrs: [10.0.0.1]}}", "cidrs"},
 		{"rbac: {extraRules: [{apiGroups: [apps], resource: [deployments], verbs: [get]}]}", "resource"},
 		{"topologySpreadConstraints: [{topologyKey: zone}]", "maxSkew"},
+		{"extraObjects: [{kind: ConfigMap}]", "apiVersion"},
 		{"{namespaces: [shop], rbac: {everything: true}}", "everything"},
 		{"{namespaces: [shop], accounts: {allNamespaces: true}}", "allNamespaces"},
 	} {
