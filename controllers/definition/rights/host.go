@@ -41,7 +41,7 @@ func OfHost(host Host) []Need {
 	for _, namespace := range host.Namespaces {
 		c.definitions(namespace, v1alpha1.DefinitionTypes(namespace))
 	}
-	c.fixed("coordination.k8s.io", "leases", "", host.Namespace, "", "get", "create", "update")
+	c.fixed("coordination.k8s.io", "leases", "", host.Namespace, "", "get", "watch", "create", "update")
 	c.fixed("", "configmaps", "", host.Namespace, "", "get", "create", "update") // The record of finalizers.
 	c.archive(host.Namespace)
 	return c.sorted()

@@ -170,7 +170,7 @@ func (s *scene) waitForState(st state) v1alpha1.ScriptRolloutStatus {
 func (s *scene) end(way string, host *cluster.Libretto) {
 	s.T.Helper()
 	leases := s.In(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
-	expire := func() { // The other one would wait for 15 s.
+	expire := func() { // The other one would wait for the end of the lease.
 		s.NoError(leases.DeleteCollection(s.T.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	}
 	switch way {

@@ -1,9 +1,12 @@
 package hosting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,7 +21,7 @@ import (
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// leaseTimeout is how long it may take until another process leads: the lease lasts for 15 s.
+// leaseTimeout is how long it may take until another process leads: the lease lasts for 6 s.
 const leaseTimeout = 40 * time.Second
 
 // candidate is a host that takes part in the election of a leader, with a user of its own, by which the audit log tells its requests.
@@ -59,6 +62,20 @@ func (c candidate) waitForWrites(e *env.Env, since cluster.Mark) {
 	cluster.Eventually(e.T, leaseTimeout, func() error {
 		if len(c.writes(e, since)) == 0 {
 			return fmt.Errorf("%s writes nothing", c.user.Name)
+		}
+		return nil
+	})
+}
+
+// waitForWatch waits until the candidate watches a resource.
+func (c candidate) waitForWatch(e *env.Env, since cluster.Mark, resource string) {
+	e.T.Helper()
+	e.Eventually(func() error {
+		watches := e.Requests(since).Filter(func(r cluster.Request) bool {
+			return r.User == c.user.Name && r.Verb == "watch" && r.Resource == resource
+		})
+		if len(watches) == 0 {
+			return fmt.Errorf("%s does not watch %s", c.user.Name, resource)
 		}
 		return nil
 	})
@@ -131,5 +148,27 @@ func TestLeaderEndsWhenAnotherIsSeen(t *testing.T) {
 	}
 	if now := holder(e.Get(leases, "metacontroller")); now != "another" {
 		t.Errorf("the lease is held by %q, want another, whose it was", now)
+	}
+}
+
+// TestFailover has leaders end in each way, and logs how long it takes until the other process writes: LIBRETTO_FAILOVERS says how often.
+func TestFailover(t *testing.T) {
+	e := newBusy(t)
+	times, err := strconv.Atoi(cmp.Or(os.Getenv("LIBRETTO_FAILOVERS"), "1"))
+	e.NoError(err)
+	leader := newCandidate(e, "first")
+	leader.waitForWrites(e, e.Mark())
+	for n := range times {
+		for way, end := range map[string]func(*cluster.Libretto) error{"terminated": (*cluster.Libretto).Stop, "killed": (*cluster.Libretto).Kill} {
+			mark := e.Mark()
+			next := newCandidate(e, fmt.Sprintf("%s-%d", way, n))
+			next.waitForWatch(e, mark, "leases")
+			mark = e.Mark()
+			e.NoError(end(leader.Libretto))
+			ended := time.Now()
+			next.waitForWrites(e, mark)
+			t.Logf("%s: the next one writes after %s", way, next.writes(e, mark)[0].Time.Sub(ended).Round(10*time.Millisecond))
+			leader = next
+		}
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
@@ -49,19 +50,17 @@ func lead(
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	var leading atomic.Bool
 	done := make(chan struct{})
 	context.AfterFunc(ctx, func() {
-		if !leading.Load() {
+		if !lock.led.Load() {
 			stop(context.Cause(ctx))
 		}
 	})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+	election := leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: o.times.duration, RenewDeadline: o.times.renewDeadline, RetryPeriod: o.times.retryPeriod,
 		ReleaseOnCancel: true, Name: o.name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(led context.Context) {
-				leading.Store(true)
 				defer close(done)
 				working, end := context.WithCancel(led)
 				defer context.AfterFunc(ctx, end)()
@@ -71,15 +70,23 @@ func lead(
 			},
 			OnStoppedLeading: func() {
 				lock.lose("it could not be renewed in time, and another process may have it")
-				log.Info("no longer leading", "lease", o.name)
+				if lock.led.Load() {
+					log.Info("no longer leading", "lease", o.name)
+				}
 			},
 		},
-	})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
 	}
-	elector.Run(electing)
-	if leading.Load() {
+	for !lock.led.Load() && electing.Err() == nil {
+		elector, err := leaderelection.NewLeaderElector(election)
+		if err != nil {
+			return fmt.Errorf("leader election: %w", err)
+		}
+		trying, again := context.WithCancel(electing)
+		go lock.awaitRelease(trying, log, again) // Another elector tries at once.
+		elector.Run(trying)
+		again()
+	}
+	if lock.led.Load() {
 		<-done
 	}
 	return context.Cause(electing)
@@ -94,7 +101,7 @@ func newLock(config *rest.Config, o *election, build cli.Build, onLost func(erro
 	// Neither names of hosts nor process IDs are unique: in containers both repeat.
 	unique, namespace := string(uuid.NewUUID()), ownNamespace(o.namespace)
 	own := rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	own.Timeout = renewDeadline / 2 // No single request may cost the lease.
+	own.Timeout = o.times.renewDeadline / 2 // No single request may cost the lease.
 	client, err := coordinationv1.NewForConfig(own)
 	if err != nil {
 		return nil, err
@@ -103,5 +110,14 @@ func newLock(config *rest.Config, o *election, build cli.Build, onLost func(erro
 		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.name}, Client: client, Labels: cli.LeaseLabels(build, unique),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + unique},
 	}
-	return newLease(lock, lock.Describe(), time.Now, onLost), nil
+	own.Timeout = 0
+	watching, err := coordinationv1.NewForConfig(own)
+	if err != nil {
+		return nil, err
+	}
+	held := newLease(lock, lock.Describe(), o.times.writesFor(), time.Now, onLost)
+	held.watch = func(ctx context.Context) (watch.Interface, error) {
+		return watching.Leases(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", o.name).String()})
+	}
+	return held, nil
 }

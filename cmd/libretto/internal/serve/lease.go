@@ -2,33 +2,66 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
 )
 
-// Times of the election. Other processes take the lease leaseDuration after its last renewal.
-const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-	// writesFor is how long after a renewal was sent this process may send writes, which is until it gives up renewing. What is left of
-	// the lease is for requests that are under way then.
-	writesFor = renewDeadline + retryPeriod
-)
+// leaseTimes are the times of an election. Other processes take the lease duration after its last renewal.
+type leaseTimes struct{ duration, renewDeadline, retryPeriod time.Duration }
+
+// defaultLeaseTimes have another process lead within 8 s after the leader was killed: it sees the last renewal and the end of the lease up to
+// retryPeriod too late, and up to 1.2 times that later, by which client-go spreads its tries.
+var defaultLeaseTimes = leaseTimes{duration: 6 * time.Second, renewDeadline: 4 * time.Second, retryPeriod: 500 * time.Millisecond}
+
+// writesFor returns how long after a renewal was sent this process may send writes, which is until it gives up renewing. What is left of the
+// lease is for requests that are under way then.
+func (t leaseTimes) writesFor() time.Duration { return t.renewDeadline + t.retryPeriod }
+
+// check returns an error if the times do not go together.
+func (t leaseTimes) check() error {
+	switch {
+	case t.retryPeriod <= 0:
+		return errors.New("--leader-elect-retry-period must be more than 0")
+	case t.renewDeadline <= t.retryPeriod*2:
+		return errors.New("--leader-elect-renew-deadline must be more than twice --leader-elect-retry-period")
+	case t.duration%time.Second != 0:
+		return errors.New("--leader-elect-lease-duration must be whole seconds, as the lease has them")
+	case t.duration <= t.writesFor():
+		return errors.New("--leader-elect-lease-duration must be more than --leader-elect-renew-deadline and --leader-elect-retry-period " +
+			"together: what is left is for requests that are under way when the process may not write any more")
+	}
+	return nil
+}
 
 // lease is a lock that knows until when this process may write. Only the elector calls the methods of the lock.
 type lease struct {
 	resourcelock.Interface
 	name string
 	now  func() time.Time
+	// writesFor is how long after a renewal this process may write.
+	writesFor time.Duration
 	// onLost is called when this process led and may not write any more.
 	onLost func(error)
+	// watch watches the lease.
+	watch func(context.Context) (watch.Interface, error)
+	// writing is held while the lease is written.
+	writing sync.Mutex
+	// led is set once this process has taken the lease.
+	led atomic.Bool
 	// ended is set once everything that writes has returned: only then may the lease be released.
 	ended atomic.Bool
 
@@ -36,8 +69,10 @@ type lease struct {
 	until atomic.Int64 // Since start, by the monotonic clock. Zero while another process may lead.
 }
 
-func newLease(lock resourcelock.Interface, name string, now func() time.Time, onLost func(error)) *lease {
-	return &lease{Interface: lock, name: name, now: now, onLost: onLost, start: now()}
+func newLease(
+	lock resourcelock.Interface, name string, writesFor time.Duration, now func() time.Time, onLost func(error),
+) *lease {
+	return &lease{Interface: lock, name: name, writesFor: writesFor, now: now, onLost: onLost, start: now()}
 }
 
 // held reports whether no other process can hold the lease by now.
@@ -77,12 +112,48 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.Interface.Update(ctx, record)
 }
 
+// awaitRelease calls released once another process has released the lease, and this one has not taken it yet, until ctx ends. Without the
+// right to watch the lease the elector finds that out by its next try.
+func (l *lease) awaitRelease(ctx context.Context, log logr.Logger, released func()) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		events, err := l.watch(ctx)
+		if err != nil {
+			log.V(1).Info("the lease is not watched: another process leads a little later", "lease", l.name, "error", err.Error())
+			if apierrors.IsForbidden(err) {
+				stop()
+			}
+			return
+		}
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			if l.led.Load() {
+				stop()
+				return
+			}
+			lease, is := event.Object.(*coordinationv1.Lease)
+			// The first event is about how the lease is now, which the elector sees.
+			if is && (event.Type == watch.Deleted || event.Type == watch.Modified && ptr.Deref(lease.Spec.HolderIdentity, "") == "") {
+				l.writing.Lock() // The elector may be taking it.
+				if !l.held() {
+					released()
+				}
+				l.writing.Unlock()
+			}
+		}
+	}, time.Second)
+}
+
 // renew counts from before the request, because others count from when they see what it wrote.
 func (l *lease) renew(write func() error) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	sent := l.now().Sub(l.start)
 	err := write()
 	if err == nil {
-		l.until.Store(int64(sent + writesFor))
+		l.led.Store(true)
+		l.until.Store(int64(sent + l.writesFor))
 	}
 	return err
 }
@@ -92,7 +163,7 @@ func (l *lease) check() error {
 	if l.held() {
 		return nil
 	}
-	l.lose(fmt.Sprintf("it was not renewed for %s, and another process may have it", writesFor))
+	l.lose(fmt.Sprintf("it was not renewed for %s, and another process may have it", l.writesFor))
 	return fmt.Errorf("not sent: this process does not hold the lease %s any more", l.name)
 }
 

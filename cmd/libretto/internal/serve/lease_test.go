@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -50,6 +53,8 @@ func (f *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 	return nil
 }
 
+var writesFor = defaultLeaseTimes.writesFor()
+
 // electing is a lease with its lock and clock.
 type electing struct {
 	*lease
@@ -60,7 +65,7 @@ type electing struct {
 
 func newElecting() *electing {
 	e := &electing{lock: &fakeLock{}, now: time.Unix(1000, 0)}
-	e.lease = newLease(e.lock, "a/b", func() time.Time { return e.now }, func(err error) { e.lost = append(e.lost, err.Error()) })
+	e.lease = newLease(e.lock, "a/b", writesFor, func() time.Time { return e.now }, func(err error) { e.lost = append(e.lost, err.Error()) })
 	return e
 }
 
@@ -124,6 +129,41 @@ func TestLease(t *testing.T) {
 			}
 			if got := strings.Join(e.lost, ", "); (got == "") != (c.lost == "") || !strings.Contains(got, c.lost) || len(e.lost) > 1 {
 				t.Errorf("the loss is reported as %q, want %q", e.lost, c.lost)
+			}
+		})
+	}
+}
+
+// TestAwaitRelease has what a process that waits sees of the lease, and whether it tries to take it.
+func TestAwaitRelease(t *testing.T) {
+	heldBy := func(holder string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	}
+	for name, c := range map[string]struct {
+		event watch.Event
+		took  bool // the lease, just before
+		want  bool
+	}{
+		"as it is":         {event: watch.Event{Type: watch.Added, Object: heldBy("")}},
+		"renewed":          {event: watch.Event{Type: watch.Modified, Object: heldBy("other")}},
+		"released":         {event: watch.Event{Type: watch.Modified, Object: heldBy("")}, want: true},
+		"deleted":          {event: watch.Event{Type: watch.Deleted, Object: heldBy("other")}, want: true},
+		"taken by oneself": {event: watch.Event{Type: watch.Modified, Object: heldBy("")}, took: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, events, released := newElecting(), watch.NewFake(), false
+			ctx, end := context.WithCancel(t.Context())
+			e.watch = func(context.Context) (watch.Interface, error) { return events, nil }
+			go func() {
+				if c.took {
+					_ = e.write("self") // fakeLock does not fail.
+				}
+				events.Action(c.event.Type, c.event.Object)
+				end()
+				events.Stop()
+			}()
+			if e.awaitRelease(ctx, logr.Discard(), func() { released = true }); released != c.want {
+				t.Errorf("it tries to take the lease: %t, want %t", released, c.want)
 			}
 		})
 	}

@@ -56,6 +56,7 @@ type addresses struct{ metrics, probes, profiling string }
 type election struct {
 	on              bool
 	name, namespace string // Of the lease.
+	times           leaseTimes
 }
 
 // logOptions are what the process logs.
@@ -84,7 +85,7 @@ func defaultOptions() *options {
 		},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
 		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto", namespaceDefinitions: 20,
-		election: election{name: cli.DefaultLease},
+		election: election{name: cli.DefaultLease, times: defaultLeaseTimes},
 	}
 }
 
@@ -120,6 +121,12 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.election.name, "leader-elect-resource-name", o.election.name, "name of the lease")
 	f.StringVar(&o.election.namespace, "leader-elect-resource-namespace", o.election.namespace,
 		"namespace of the lease (default that of the process)")
+	f.DurationVar(&o.election.times.duration, "leader-elect-lease-duration", o.election.times.duration,
+		"how long after the last renewal of the lease another process takes it")
+	f.DurationVar(&o.election.times.renewDeadline, "leader-elect-renew-deadline", o.election.times.renewDeadline,
+		"how long the leader tries to renew the lease before it ends")
+	f.DurationVar(&o.election.times.retryPeriod, "leader-elect-retry-period", o.election.times.retryPeriod,
+		"how often the leader renews the lease, and others look at it")
 	f.StringVar(&o.namespace, "namespace", o.namespace,
 		"where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVarP(&o.hosted.folder, "filename", "f", o.hosted.folder,
@@ -184,6 +191,9 @@ func (o *options) check() error {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
 			return fmt.Errorf("--namespaces: %q: %s", namespace, problems[0])
 		}
+	}
+	if err := o.election.times.check(); err != nil {
+		return err
 	}
 	if o.namespaceDefinitions < 0 {
 		return errors.New("--definitions-per-namespace must not be negative")

@@ -49,7 +49,7 @@ func TestAliases(t *testing.T) {
 			}
 			want := defaultOptions()
 			c.want(want)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, hostedOptions{}, accountOptions{}, cli.ClusterFlags{}, addresses{}, election{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(options{}, hostedOptions{}, accountOptions{}, cli.ClusterFlags{}, addresses{}, election{}, leaseTimes{}, logOptions{}, scriptOptions{}, isolation{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.line, diff)
 			}
 		})
@@ -70,6 +70,10 @@ func TestRefusedFlags(t *testing.T) {
 		"--max-sync-response-size=much":                     "quantities must match",
 		"-f options.go":                                     "is a file: name the directory that holds it",
 		"--script-trust=none":                               "namespace or shared",
+		"--leader-elect-retry-period=0s":                    "--leader-elect-retry-period must be more than 0",
+		"--leader-elect-retry-period=2s":                    "--leader-elect-renew-deadline must be more than twice",
+		"--leader-elect-renew-deadline=5500ms":              "--leader-elect-lease-duration must be more than",
+		"--leader-elect-lease-duration=6500ms":              "whole seconds",
 		"--require-confinement=some":                        "all, seccomp, any, none",
 		"--require-confinement=all --script-isolation=none": "give one of the two",
 	} {
