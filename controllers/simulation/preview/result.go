@@ -236,7 +236,7 @@ func (r *run) updatesOf(ctx context.Context, p *progress, w *written) []Change {
 		case was != nil && is == nil:
 			change.Action = Release
 		}
-		change.Fields = fielddiff.Describe(kind, w.before, w.after)
+		change.Fields = append(outlivingDiff(w.before, w.after), fielddiff.Describe(kind, w.before, w.after)...)
 		// The first pass over a parent may do nothing but add the finalizer.
 		if w.key != p.key || len(change.Fields) > 0 {
 			changes = append(changes, change)
@@ -248,6 +248,20 @@ func (r *run) updatesOf(ctx context.Context, p *progress, w *written) []Change {
 		}
 	}
 	return changes
+}
+
+// outlivingDiff returns the difference, or none, of what becomes of an object that is deleted with its parent or outlives that.
+func outlivingDiff(before, after *unstructured.Unstructured) []fielddiff.Diff {
+	const deleted, kept = "deleted with the parent", "kept by the namespace"
+	was, is := apply.NamespaceOwnerOf(before) != nil, apply.NamespaceOwnerOf(after) != nil
+	switch {
+	case was && !is:
+		return []fielddiff.Diff{{Path: "metadata.ownerReferences", From: kept, To: deleted}}
+	case !was && is:
+		return []fielddiff.Diff{{Path: "metadata.ownerReferences", From: deleted, To: kept}}
+	default:
+		return nil
+	}
 }
 
 // fieldsOfRecreated returns in what an object that was recreated differed from what was wanted. What the API server and others added to

@@ -2,9 +2,13 @@ package diff
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -82,5 +86,32 @@ export function sync({parent}) { return {children: [{apiVersion: "v1", kind: "Co
 	e.WaitForQuiet()
 	if after := e.Get(env.ConfigMaps, "thing"); after.GetUID() != before.GetUID() || after.GetDeletionTimestamp() != nil {
 		t.Errorf("the host did not leave the ConfigMap as it was: %v", after.Object)
+	}
+}
+
+// TestDeletionPolicy tells of children that are deleted with their parents from now on, or not any more.
+func TestDeletionPolicy(t *testing.T) {
+	t.Parallel()
+	e := env.NewRunning(t)
+	s := &scene{Env: e}
+	for _, c := range []struct{ from, to, want string }{
+		{"Delete", "Orphan", "metadata.ownerReferences: deleted with the parent becomes kept by the namespace"},
+		{"Orphan", "Delete", "metadata.ownerReferences: kept by the namespace becomes deleted with the parent"},
+	} {
+		spec := func(policy string) []string {
+			return []string{"generateSelector: true", e.Parent("things", ""), "deletionPolicy: " + policy, env.UpdatedChildren, env.Hooks(
+				`export const sync = ({parent: {metadata: {name}}}) => ({children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name}}]});`, "sync")}
+		}
+		s.name = e.DefineReady(env.Composite, "", spec(c.from)...)
+		e.ApplyThing("thing", "", "")
+		e.WaitFor(env.ConfigMaps, "thing", func(o *unstructured.Unstructured) error {
+			if keeps := apply.NamespaceOwnerOf(o) != nil; keeps != (c.from == "Orphan") {
+				return fmt.Errorf("its owners are %v", o.GetOwnerReferences())
+			}
+			return nil
+		})
+		stdout, stderr, _ := s.diffFile(e.Cluster.Kubeconfig, "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: CompositeController\nmetadata: {name: "+
+			s.name+"}\nspec:\n"+env.Indent(strings.Join(spec(c.to), "\n")))
+		mustContain(t, stdout+stderr, []string{"~ update 1 ConfigMap of 1 parent\n", c.want}, nil)
 	}
 }
