@@ -15,7 +15,15 @@
           selector: { matchLabels: labels },
           template: {
             metadata: { labels: labels },
-            spec: { containers: [{ name: 'app', image: set.spec.image + ':' + preview.tag, ports: [{ name: 'http', containerPort: 8080 }] }] },
+            spec: {
+              securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+              containers: [{
+                name: 'app',
+                image: set.spec.image + ':' + preview.tag,
+                securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+                ports: [{ name: 'http', containerPort: 8080 }],
+              }],
+            },
           },
         },
       },

@@ -63,7 +63,7 @@ function app({ metadata: { name }, spec }) {
     spec: {
       replicas: spec.replicas,
       selector: { matchLabels: { queue: name } },
-      template: { metadata: { labels: { queue: name } }, spec: { containers: [container(spec)], volumes: [messages(name)] } },
+      template: { metadata: { labels: { queue: name } }, spec: { ...podSpec(name), containers: [container(spec)] } },
     },
   };
 }
@@ -77,14 +77,23 @@ function drain({ metadata: { name }, spec }) {
       backoffLimit: 3,
       template: {
         metadata: { labels: { drains: name } },
-        spec: { restartPolicy: "Never", containers: [{ ...container(spec), command: spec.drain.command }], volumes: [messages(name)] },
+        spec: { ...podSpec(name), restartPolicy: "Never", containers: [{ ...container(spec), command: spec.drain.command }] },
       },
     },
   };
 }
 
+function podSpec(name) {
+  return { securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } }, volumes: [messages(name)] };
+}
+
 function container({ image }) {
-  return { name: "queue", image, volumeMounts: [{ name: "messages", mountPath: "/var/lib/queue" }] };
+  return {
+    name: "queue",
+    image,
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+    volumeMounts: [{ name: "messages", mountPath: "/var/lib/queue" }],
+  };
 }
 
 function messages(claimName) {

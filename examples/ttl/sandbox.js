@@ -23,10 +23,12 @@ function expired(status, reason, message) {
 
 function deployment(name, image) {
   const labels = { sandbox: name };
+  const container = { name: "sandbox", image, securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } };
+  const podSpec = { securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } }, containers: [container] };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name },
-    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers: [{ name: "sandbox", image }] } } },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: podSpec } },
   };
 }

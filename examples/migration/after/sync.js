@@ -17,7 +17,17 @@ function content(name, html) {
 
 function server(name, replicas) {
   const labels = { app: name };
-  const nginx = { name: "nginx", image: "nginx:1.29-alpine", volumeMounts: [{ name: "html", mountPath: "/usr/share/nginx/html" }] };
+  const nginx = {
+    name: "nginx",
+    image: "nginxinc/nginx-unprivileged:1.29-alpine",
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+    volumeMounts: [{ name: "html", mountPath: "/usr/share/nginx/html" }],
+  };
+  const podSpec = {
+    securityContext: { runAsNonRoot: true, runAsUser: 101, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [nginx],
+    volumes: [{ name: "html", configMap: { name } }],
+  };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -25,11 +35,11 @@ function server(name, replicas) {
     spec: {
       replicas,
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [nginx], volumes: [{ name: "html", configMap: { name } }] } },
+      template: { metadata: { labels }, spec: podSpec },
     },
   };
 }
 
 function service(name) {
-  return { apiVersion: "v1", kind: "Service", metadata: { name }, spec: { selector: { app: name }, ports: [{ port: 80 }] } };
+  return { apiVersion: "v1", kind: "Service", metadata: { name }, spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] } };
 }

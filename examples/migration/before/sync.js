@@ -23,13 +23,19 @@ module.exports = async function (context) {
             template: {
               metadata: { labels: labels },
               spec: {
-                containers: [{ name: "nginx", image: "nginx:1.29-alpine", volumeMounts: [{ name: "html", mountPath: "/usr/share/nginx/html" }] }],
+                securityContext: { runAsNonRoot: true, runAsUser: 101, seccompProfile: { type: "RuntimeDefault" } },
+                containers: [{
+                  name: "nginx",
+                  image: "nginxinc/nginx-unprivileged:1.29-alpine",
+                  securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+                  volumeMounts: [{ name: "html", mountPath: "/usr/share/nginx/html" }],
+                }],
                 volumes: [{ name: "html", configMap: { name: name } }],
               },
             },
           },
         },
-        { apiVersion: "v1", kind: "Service", metadata: { name: name }, spec: { selector: labels, ports: [{ port: 80 }] } },
+        { apiVersion: "v1", kind: "Service", metadata: { name: name }, spec: { selector: labels, ports: [{ port: 80, targetPort: 8080 }] } },
       ],
     },
   };

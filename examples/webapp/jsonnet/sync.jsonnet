@@ -35,9 +35,11 @@ local deployment(app) = {
     template: {
       metadata: { labels: { app: app.metadata.name } },
       spec: {
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
         containers: [{
           name: 'app',
           image: app.spec.image,
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
           ports: [{ name: 'http', containerPort: app.spec.port }],
           readinessProbe: { httpGet: { path: '/', port: 'http' } },
         }],

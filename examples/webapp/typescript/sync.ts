@@ -63,9 +63,11 @@ function deployment({ metadata: { name, generation }, spec }: WebApp) {
       template: {
         metadata: { labels: { app: name } },
         spec: {
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
           containers: [{
             name: "app",
             image: spec.image,
+            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
             ports: [{ name: "http", containerPort: spec.port }],
             readinessProbe: { httpGet: { path: "/", port: "http" } },
           }],
