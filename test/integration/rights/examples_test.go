@@ -42,8 +42,8 @@ type exampleCase struct {
 }
 
 // TestExamples runs all examples under exactly what libretto rbac --from-tests prints for them, each definition as an account of its own, by
-// a host that has exactly what libretto rbac --host prints. Each rule with which something is written is used. Where it is cheap, each
-// right less is missed. The example tenants has roles of its own, and a test of its own.
+// a host that has exactly what libretto rbac --host prints, in namespaces that enforce the Pod Security Standard restricted. Each rule with
+// which something is written is used. Where it is cheap, each right less is missed. The example tenants has roles of its own, and a test of its own.
 func TestExamples(t *testing.T) {
 	for _, tc := range []exampleCase{
 		{example: "hello", file: "hello.yaml", try: "greeting.yaml", less: true},
@@ -83,6 +83,7 @@ func TestExamples(t *testing.T) {
 			if r.prepare != nil {
 				r.prepare(r)
 			}
+			r.restrict()
 			r.Start("--kubeconfig", host.Kubeconfig(), "--namespace", r.Namespace)
 			mark := r.Mark()
 			r.Kubectl("apply", "-f", definition)
@@ -101,6 +102,8 @@ func TestExamples(t *testing.T) {
 			for _, d := range r.definitions {
 				r.checkUsed(mark, d)
 			}
+			r.checkAdmitted()
+			r.checkListed()
 		})
 	}
 }
@@ -242,6 +245,47 @@ func (r *exampleRun) apply() (definition string) {
 		}
 	})
 	return definition
+}
+
+// restrict has all namespaces enforce the Pod Security Standard restricted until the end of the test.
+func (r *exampleRun) restrict() {
+	r.T.Helper()
+	const label = "pod-security.kubernetes.io/enforce"
+	r.Kubectl("label", "namespaces", "--all", "--overwrite", label+"=restricted")
+	r.T.Cleanup(func() {
+		if _, err := r.Cluster.Kubectl(context.Background(), "label", "namespaces", "--all", label+"-"); err != nil {
+			r.T.Error(err)
+		}
+	})
+}
+
+// checkAdmitted checks that no Pod was refused, also none of a Deployment or a Job, which say so by an event.
+func (r *exampleRun) checkAdmitted() {
+	r.T.Helper()
+	events := r.Kubectl("get", "events", "--all-namespaces", "-o", "jsonpath={range .items[*]}{.message}{'\\n'}{end}")
+	for message := range strings.Lines(events) {
+		if strings.Contains(message, "violates PodSecurity") {
+			r.T.Errorf("a Pod was refused: %s", message)
+		}
+	}
+}
+
+// checkListed checks that the guide has the example among those that run so.
+func (r *exampleRun) checkListed() {
+	r.T.Helper()
+	root, err := cluster.Root()
+	r.NoError(err)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "guide", "install.md"))
+	r.NoError(err)
+	var names []string
+	for _, d := range r.definitions {
+		names = append(names, d.kind+" "+d.name)
+	}
+	slices.Sort(names)
+	line := fmt.Sprintf("| [%[1]s](../../examples/%[1]s/README.md) | %[2]s |\n", r.example, strings.Join(names, ", "))
+	if !strings.Contains(string(page), line) {
+		r.T.Errorf("docs/guide/install.md does not have the line\n%s", line)
+	}
 }
 
 // read returns a file of the example.
