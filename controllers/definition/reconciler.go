@@ -11,12 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/definition/consent"
 	"github.com/libretto-k8s/libretto/controllers/definition/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/standby"
 	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -36,6 +38,10 @@ type Reconciler struct {
 	queue    *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
 	finalizers *finalizers.Record
+
+	// leads is set once this process may write. Before, only caches are filled.
+	leads   atomic.Bool
+	standby standby.Caches
 
 	// known is set once each definition that there was at the start has been planned. No parent is synced before, by a definition that does
 	// not know of another one with the same parents.
@@ -98,24 +104,50 @@ func New(config Config) *Reconciler {
 	return r
 }
 
-// Run hosts definitions until ctx ends. It returns when all of them have stopped.
-func (r *Reconciler) Run(ctx context.Context) {
+// Run hosts definitions until ctx ends, as soon as elected is closed: until then it fills their caches. It returns when all of them have
+// stopped.
+func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 	ctx = identity.WithAccount(ctx, identity.Account{}) // Instances have accounts of their own.
 	if reviewer := r.config.Environment.Access; reviewer != nil && reviewer.Changes != nil {
 		r.watchRights = func() { reviewer.Changes.Begin(ctx, r.rightsChanged) }
 	}
 	r.resourcesChanged()
 	var search sync.WaitGroup
-	search.Go(func() { r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment) })
+	search.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-elected:
+		}
+		r.leads.Store(true)
+		r.schemasChanged() // It enqueues all.
+		r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment)
+	})
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
 	search.Wait()
+}
+
+// openCaches opens the caches of a definition that another process hosts.
+func (r *Reconciler) openCaches(key controller.Key, object *unstructured.Unstructured) {
+	if object == nil || !r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) {
+		r.standby.Close(key)
+		return
+	}
+	if p, refusal := r.planner.Plan(object); refusal == nil {
+		r.standby.Open(p, r.config.Environment.In(p.Namespace, p.Config.Account).Pool)
+	}
 }
 
 // Reconcile reconciles one definition.
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	// 1. Observe the definition and its state.
 	object := r.find(key)
+	if !r.leads.Load() {
+		r.openCaches(key, object)
+		return controller.Result{}, nil
+	}
+	defer r.standby.Close(key) // Its instance has opened what it needs by then.
 	if object == nil || !r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) {
 		return controller.Result{}, r.remove(ctx, key, object)
 	}

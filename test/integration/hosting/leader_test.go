@@ -163,6 +163,7 @@ func TestFailover(t *testing.T) {
 			mark := e.Mark()
 			next := newCandidate(e, fmt.Sprintf("%s-%d", way, n))
 			next.waitForWatch(e, mark, "leases")
+			next.waitForWatch(e, mark, "configmaps") // Its caches are filled.
 			mark = e.Mark()
 			e.NoError(end(leader.Libretto))
 			ended := time.Now()

@@ -18,15 +18,28 @@ func registerBuildInfo(registry prometheus.Registerer, b cli.Build) {
 	registry.MustRegister(info)
 }
 
-// countLeader returns work with a metric that is 1 while it runs, and 0 in a process that waits for the lease.
-func countLeader(registry prometheus.Registerer, work func(context.Context, *rest.Config) error) func(context.Context, *rest.Config) error {
+// countLeader returns begin with a metric that is 1 while what it begins works, and 0 in a process that waits for the lease.
+func countLeader(
+	registry prometheus.Registerer, begin func(context.Context, *rest.Config) (job, error),
+) func(context.Context, *rest.Config) (job, error) {
 	leading := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "libretto_leader", Help: "1 if this process hosts definitions, and 0 if it waits until it leads.",
 	})
 	registry.MustRegister(leading)
-	return func(ctx context.Context, config *rest.Config) error {
-		leading.Set(1)
-		defer leading.Set(0)
-		return work(ctx, config)
+	return func(ctx context.Context, config *rest.Config) (job, error) {
+		w, err := begin(ctx, config)
+		return countedJob{w, leading}, err
 	}
+}
+
+// countedJob has a metric that is 1 while it works.
+type countedJob struct {
+	job
+	leading prometheus.Gauge
+}
+
+func (w countedJob) work() error {
+	w.leading.Set(1)
+	defer w.leading.Set(0)
+	return w.job.work()
 }

@@ -35,14 +35,31 @@ func ownNamespace(given string) string {
 	return "default"
 }
 
-// lead calls work with a config for its clients. With leader election, it first waits until this process holds the lease, and the clients
-// send writes only while it does. It returns when ctx ends, work returns or the lease is lost, but never before work has returned: only
-// then is the lease released.
+// job is what works while this process leads. It begins before, by what needs no write.
+type job interface {
+	// work works until the context ends that the job was begun with.
+	work() error
+	// close ends what has begun, and waits for it. That context has ended.
+	close()
+}
+
+// lead begins a job with a config for its clients, and has it work. With leader election, it works once this process holds the lease, and
+// the clients send writes only while it does. It returns when ctx ends, the work returns or the lease is lost, but never before the work has
+// returned: only then is the lease released.
 func lead(
-	ctx context.Context, config *rest.Config, o *election, build cli.Build, log logr.Logger, work func(context.Context, *rest.Config) error,
+	ctx context.Context, config *rest.Config, o *election, build cli.Build, log logr.Logger,
+	begin func(context.Context, *rest.Config) (job, error),
 ) error {
 	if !o.on {
-		return work(ctx, config)
+		working, end := context.WithCancel(ctx)
+		w, err := begin(working, config)
+		if err != nil {
+			end()
+			return err
+		}
+		defer w.close()
+		defer end()
+		return w.work()
 	}
 	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -50,6 +67,15 @@ func lead(
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
+	working, end := context.WithCancel(electing)
+	defer context.AfterFunc(ctx, end)()
+	w, err := begin(working, lock.guard(config))
+	if err != nil {
+		end()
+		return err
+	}
+	defer w.close()
+	defer end()
 	done := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		if !lock.led.Load() {
@@ -60,11 +86,9 @@ func lead(
 		Lock: lock, LeaseDuration: o.times.duration, RenewDeadline: o.times.renewDeadline, RetryPeriod: o.times.retryPeriod,
 		ReleaseOnCancel: true, Name: o.name,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(led context.Context) {
+			OnStartedLeading: func(context.Context) {
 				defer close(done)
-				working, end := context.WithCancel(led)
-				defer context.AfterFunc(ctx, end)()
-				err := work(working, lock.guard(config))
+				err := w.work()
 				lock.ended.Store(true)
 				stop(err)
 			},

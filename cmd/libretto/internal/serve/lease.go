@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,7 +183,7 @@ type guardedTransport struct {
 
 // RoundTrip checks the lease before it passes a write on, and again when the body is sent: in between it may wait for a connection.
 func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet || request.Method == http.MethodHead {
+	if request.Method == http.MethodGet || request.Method == http.MethodHead || storesNothing(request) {
 		return t.next.RoundTrip(request)
 	}
 	if err := t.lease.check(); err != nil {
@@ -203,6 +204,14 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		}
 	}
 	return t.next.RoundTrip(guarded)
+}
+
+// storesNothing reports whether a request is a POST by which the API server stores nothing: for a token of an account, or for what that may do.
+// A process that waits reads as accounts, too.
+func storesNothing(request *http.Request) bool {
+	path := request.URL.Path
+	return request.Method == http.MethodPost && (strings.HasSuffix(path, "/selfsubjectaccessreviews") ||
+		strings.HasPrefix(path, "/api/v1/namespaces/") && strings.Contains(path, "/serviceaccounts/") && strings.HasSuffix(path, "/token"))
 }
 
 // WrappedRoundTripper returns the transport behind this one, for client-go.

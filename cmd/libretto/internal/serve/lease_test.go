@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -260,6 +262,13 @@ func TestGuard(t *testing.T) {
 		})
 	}
 	e.until.Store(0)
+	if _, err := all.typed.CoreV1().ServiceAccounts("a").CreateToken(ctx, "b", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a token without the lease: %v", err)
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	if _, err := all.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a review without the lease: %v", err)
+	}
 	if _, err := all.bounded.Resource(resource).Namespace("a").Get(ctx, "b", metav1.GetOptions{}); err != nil {
 		t.Errorf("reading without the lease: %v", err)
 	}

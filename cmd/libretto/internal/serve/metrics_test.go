@@ -79,7 +79,7 @@ func (r *recordingRegisterer) MustRegister(collectors ...prometheus.Collector) {
 func ownMetrics() *recordingRegisterer {
 	registry := newRecordingRegisterer()
 	registerBuildInfo(registry, cli.Build{})
-	countLeader(registry, func(context.Context, *rest.Config) error { return nil })
+	countLeader(registry, nil)
 	metrics.New(registry).Begin("CompositeController hello")
 	metrics.RegisterAnswerCache(registry, lru.New(1))
 	scripts.NewMetrics(registry).Begin("CompositeController hello")
@@ -193,6 +193,12 @@ func TestCountersExist(t *testing.T) {
 	}
 }
 
+// fakeJob is the work of a job.
+type fakeJob func()
+
+func (w fakeJob) work() error { w(); return nil }
+func (w fakeJob) close()      {}
+
 // TestLeaderMetric checks that a process that waits for the lease has the metric too.
 func TestLeaderMetric(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -203,12 +209,15 @@ func TestLeaderMetric(t *testing.T) {
 			t.Errorf("%s: %v, want %v (%v)", when, families, want, err)
 		}
 	}
-	work := countLeader(registry, func(context.Context, *rest.Config) error {
-		expect("while it leads", 1)
-		return nil
+	begin := countLeader(registry, func(context.Context, *rest.Config) (job, error) {
+		return fakeJob(func() { expect("while it leads", 1) }), nil
 	})
+	w, err := begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	expect("before it leads", 0)
-	if err := work(t.Context(), nil); err != nil {
+	if err := w.work(); err != nil {
 		t.Error(err)
 	}
 	expect("after it has led", 0)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
@@ -121,7 +123,7 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 		"version", w.Version, "server", config.Host, "context", from.Context, "kubeconfig", from.File,
 	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
 	go returnMemory(ctx)
-	return lead(ctx, config, &o.election, w.Build(), log, countLeader(s.registry, s.host))
+	return lead(ctx, config, &o.election, w.Build(), log, countLeader(s.registry, s.begin))
 }
 
 // newRegistry returns a registry with the metrics of the process.
@@ -139,15 +141,32 @@ func (s *server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: s.tracer != nil})
 }
 
-// host runs the controllers. Only the leader calls it.
-func (s *server) host(ctx context.Context, config *rest.Config) error {
+// hosting is the job of the host. Before it leads, it fills the caches that these need.
+type hosting struct {
+	*server
+	definitions *definition.Reconciler
+	clients     *clients
+	events      record.EventRecorder
+	ctx         context.Context // Ends with the job.
+	elected     chan struct{}
+	running     sync.WaitGroup
+	cleanup     []func()
+}
+
+// begin makes the job, which works until ctx ends.
+func (s *server) begin(ctx context.Context, config *rest.Config) (_ job, err error) {
+	h := &hosting{server: s, ctx: ctx, elected: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
 	if s.tracer != nil {
 		config = rest.CopyConfig(config)
 		config.Wrap(tracing.Requests)
 	}
-	clients, err := newClients(config, requestTimeout)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
+	if h.clients, err = newClients(config, requestTimeout); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
 	}
 	answers := lru.New(s.options.responseCache.Value())
 	metrics.RegisterAnswerCache(s.registry, answers)
@@ -155,29 +174,42 @@ func (s *server) host(ctx context.Context, config *rest.Config) error {
 		UserAgent: s.process.UserAgent(), Calls: s.options.workers * s.options.concurrentCalls, Answers: answers,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer stopEngines()
-	resources, schemas := s.newDiscovery(clients)
-	environment := s.environment(ctx, clients, schemas, answers)
-	defer recordEvents(&environment, clients.typed, s.options.events)()
-	definitions, err := s.definitions(ctx, config, clients, environment, resources, registry)
-	if err != nil {
-		return err
+	h.cleanup = append(h.cleanup, stopEngines)
+	resources, schemas := s.newDiscovery(h.clients)
+	environment := s.environment(ctx, h.clients, schemas, answers)
+	h.cleanup = append(h.cleanup, recordEvents(&environment, h.clients.typed, s.options.events))
+	h.events = environment.Events.Rare
+	if h.definitions, err = s.definitions(ctx, config, h.clients, environment, resources, registry); err != nil {
+		return nil, err
 	}
-	s.probes.setCheck(definitions.Synced)
 	go schemas.Run(ctx)
 	if err := resources.Start(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	var applying sync.WaitGroup
-	if s.folder != nil {
-		applying.Go(func() { s.folder.Apply(ctx, clients.bounded, environment.Events.Rare) })
+	h.running.Go(func() { h.definitions.Run(ctx, h.elected) })
+	return h, nil
+}
+
+// work hosts definitions until its context ends. Only the leader calls it.
+func (h *hosting) work() error {
+	h.probes.setCheck(h.definitions.Synced)
+	close(h.elected)
+	if h.folder != nil {
+		h.running.Go(func() { h.folder.Apply(h.ctx, h.clients.bounded, h.events) })
 	}
-	definitions.Run(ctx)
-	applying.Wait()
-	s.log.Info("libretto has stopped")
+	h.running.Wait()
+	h.log.Info("libretto has stopped")
 	return nil
+}
+
+// close waits until all that it has begun has ended, as its context has.
+func (h *hosting) close() {
+	h.running.Wait()
+	for _, f := range slices.Backward(h.cleanup) {
+		f()
+	}
 }
 
 // followFolder reads the folder of -f. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it

@@ -1,0 +1,60 @@
+// Package standby fills the caches that definitions need while a host waits to lead, so that it can work at once when it does. It reads, and
+// writes nothing.
+package standby
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// Caches are the caches that are open for definitions which do not run yet. The zero value has none. Its methods are called by several
+// goroutines.
+type Caches struct {
+	mu           sync.Mutex
+	byDefinition map[controller.Key]opened
+}
+
+// opened are the caches of one definition, in one generation.
+type opened struct {
+	uid        types.UID
+	generation int64
+	handles    []*informer.Handle
+}
+
+// Open opens the caches of a definition in a pool, unless they are open. They are the same ones that an instance of the plan opens later.
+func (c *Caches) Open(p *plan.Plan, pool *informer.Pool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.byDefinition[p.Key()]
+	if before.uid == p.UID && before.generation == p.Generation {
+		return
+	}
+	next := opened{uid: p.UID, generation: p.Generation}
+	for _, resource := range p.Resources() {
+		next.handles = append(next.handles, pool.Open(resource.GroupVersionResource))
+	}
+	if c.byDefinition == nil {
+		c.byDefinition = map[controller.Key]opened{}
+	}
+	c.byDefinition[p.Key()] = next
+	before.close()
+}
+
+// Close closes the caches of a definition: another has opened them, or it is gone.
+func (c *Caches) Close(key controller.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byDefinition[key].close()
+	delete(c.byDefinition, key)
+}
+
+func (o opened) close() {
+	for _, handle := range o.handles {
+		handle.Close()
+	}
+}
