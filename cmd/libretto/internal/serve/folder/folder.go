@@ -46,8 +46,8 @@ type Folder struct {
 	config   Config
 	changed  chan struct{}
 	problems prometheus.Gauge
-	// told is what the log has of the last pass.
-	told map[string]bool
+	// logged is what the log has of the last pass.
+	logged map[string]bool
 
 	mu  sync.Mutex
 	set *manifest.Set
@@ -117,9 +117,9 @@ func (f *Folder) Apply(ctx context.Context, client dynamic.Interface, events rec
 	for backoff := minBackoff; ; {
 		var retry <-chan time.Time
 		if set := f.readable(); set != nil {
-			p := &pass{Folder: f, client: client, events: events, set: set, told: map[string]bool{}}
+			p := &pass{Folder: f, client: client, events: events, set: set, logged: map[string]bool{}}
 			p.run(ctx)
-			f.told = p.told
+			f.logged = p.logged
 			f.problems.Set(float64(p.failures))
 			if p.failures > 0 {
 				retry, backoff = f.config.Clock.After(backoff), min(2*backoff, maxBackoff)

@@ -63,7 +63,7 @@ func namespaced(text string) string {
 	return strings.Replace(text, "metacontroller.k8s.io", "libretto.dev", 1)
 }
 
-// harness is a folder, what it was applied to, and what was told.
+// harness is a folder, what it was applied to, and what was logged.
 type harness struct {
 	*Folder
 	*testing.T

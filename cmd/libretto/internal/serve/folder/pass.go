@@ -43,7 +43,7 @@ type pass struct {
 	live     []*unstructured.Unstructured // The definitions of the cluster, as far as they may be listed.
 	applied  map[*document.Object]error   // The ConfigMaps.
 	failures int
-	told     map[string]bool
+	logged   map[string]bool
 }
 
 // run applies each definition after the ConfigMaps that it names, or not if one of these is not applied: its scripts are meant for it.
@@ -71,8 +71,8 @@ func (p *pass) run(ctx context.Context) {
 			p.fail(d, err)
 		}
 	}
-	p.tellOthers()
-	p.tellVanished()
+	p.logOthers()
+	p.logVanished()
 	if all := len(p.set.Definitions); p.isNew(fmt.Sprintf("%p %d", p.set, p.failures)) { // For each state of the folder.
 		p.config.Log.Info("the folder was applied", "folder", p.config.Path, "definitions", all-p.failures, "notApplied", p.failures)
 	}
@@ -170,7 +170,7 @@ func fieldsOf(conflicts []apply.FieldManagerConflict) string {
 	return strings.Join(names, ", ")
 }
 
-// fail tells that a definition is not applied, in the log and on the definition.
+// fail says that a definition is not applied, in the log and on the definition.
 func (p *pass) fail(d *document.Object, err error) {
 	p.failures++
 	if name := manifest.Name(d); p.isNew(name + ": " + err.Error()) {
@@ -189,8 +189,8 @@ func isSame(live *unstructured.Unstructured, d *document.Object) bool {
 		(live.GetNamespace() == "" || live.GetNamespace() == d.GetNamespace())
 }
 
-// tellOthers tells what the folder has besides definitions and their ConfigMaps.
-func (p *pass) tellOthers() {
+// logOthers logs what the folder has besides definitions and their ConfigMaps.
+func (p *pass) logOthers() {
 	var names []string
 	for _, o := range p.set.Objects {
 		if _, applied := p.applied[o]; !applied {
@@ -206,8 +206,8 @@ func (p *pass) tellOthers() {
 	}
 }
 
-// tellVanished tells which definitions were applied from a folder before, and are not in this one.
-func (p *pass) tellVanished() {
+// logVanished logs which definitions were applied from a folder before, and are not in this one.
+func (p *pass) logVanished() {
 	for _, live := range p.live {
 		ours := slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 			return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply
@@ -220,9 +220,9 @@ func (p *pass) tellVanished() {
 	}
 }
 
-// isNew notes a text, and reports whether the pass before has not told it.
+// isNew notes a text, and reports whether the pass before has not logged it.
 func (p *pass) isNew(text string) bool {
-	known := p.told[text] || p.Folder.told[text]
-	p.told[text] = true
+	known := p.logged[text] || p.Folder.logged[text]
+	p.logged[text] = true
 	return !known
 }
