@@ -29,6 +29,9 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 	case observed.GetDeletionTimestamp() != nil:
 		return nil, nil
 	case c.rule.HoldsBack():
+		if NamespaceOwnerOf(c.desired) == nil { // What is there stays: it may have no right to change it.
+			return nil, c.hold(observed, owner, entries)
+		}
 		return c.withNamespaceOwner(observed, nil), c.hold(observed, owner, entries)
 	default:
 		change, err := c.write(observed, owner, entries)

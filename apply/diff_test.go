@@ -73,6 +73,10 @@ func TestDiff(t *testing.T) {
 			reason:   "without the policy the owner is taken off",
 			observed: list(stored(t, a, keeping)), desired: list(a), want: []string{"Update Pod default/a"},
 		},
+		"NoOrphanOnDelete": {
+			reason:   "OnDelete leaves the owner that is there: libretto rbac prints no right to update",
+			observed: list(stored(t, a, keeping)), desired: list(a), rules: []Rule{by(podRule, OnDelete)},
+		},
 		"AlreadyDeleting": {
 			reason:   "what is being deleted is not deleted again",
 			observed: list(stored(t, a, deleting)),
