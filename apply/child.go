@@ -39,8 +39,8 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 	}
 }
 
-// withNamespaceOwner returns change, which may be nil, as one that also makes the owner reference of NamespaceOwner what is desired. The API
-// server does that for what it applies.
+// withNamespaceOwner returns change, which may be nil, as one that also makes the owner reference of NamespaceOwner what is desired. The
+// API server does that for what it applies.
 func (c child) withNamespaceOwner(observed *unstructured.Unstructured, change *Change) *Change {
 	has, want := NamespaceOwnerOf(observed), NamespaceOwnerOf(c.desired)
 	switch {

@@ -47,9 +47,9 @@ func ownedBy(desired *unstructured.Unstructured, owner metav1.OwnerReference) []
 // OrphanedBy is the annotation with the UID of the parent that has let go of an object by ActionOrphan.
 const OrphanedBy = "libretto.dev/orphaned-by"
 
-// NamespaceOwner returns the owner reference by which an object outlives its parent: the garbage collector deletes nothing that has an owner
-// left, whatever the propagation policy of the parent's deletion, and takes the parent's reference off. The namespace is the object's own, or
-// kube-system. That both flags are set to false tells the reference from one that others have made.
+// NamespaceOwner returns the owner reference by which an object outlives its parent: the garbage collector deletes nothing that has an
+// owner left, whatever the propagation policy of the parent's deletion, and takes the parent's reference off. The namespace is the
+// object's own, or kube-system. That both flags are set to false tells the reference from one that others have made.
 func NamespaceOwner(namespace *unstructured.Unstructured) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "name": namespace.GetName(), "uid": string(namespace.GetUID()),

@@ -86,8 +86,8 @@ func (p *pass) hashRelated() uint64 {
 	})
 }
 
-// hashDesired returns the hash of a desired child, or of what is desired of a part of the parent. Which children of a kind are desired is no
-// input: it may change with each pass, as the children do.
+// hashDesired returns the hash of a desired child, or of what is desired of a part of the parent. Which children of a kind are desired is
+// no input: it may change with each pass, as the children do.
 func (p *pass) hashDesired(s loops.Subject) uint64 {
 	switch object := p.desiredChild(s.Child); {
 	case s.Field == loops.ParentStatus:

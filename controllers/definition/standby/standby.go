@@ -1,5 +1,5 @@
-// Package standby fills the caches that definitions need while a host waits to lead, so that it can work at once when it does. It reads, and
-// writes nothing.
+// Package standby fills the caches that definitions need while a host waits to lead, so that it can work at once when it does. It reads,
+// and writes nothing.
 package standby
 
 import (

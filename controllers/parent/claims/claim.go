@@ -44,7 +44,8 @@ func Children(parent *unstructured.Unstructured, claim variant.Claim, candidates
 	return c
 }
 
-// IsOrphanOf reports whether parent has let go of an object that has no controller since then: it is not adopted before a hook wants it again.
+// IsOrphanOf reports whether parent has let go of an object that has no controller since then: it is not adopted before a hook wants it
+// again.
 func IsOrphanOf(object, parent *unstructured.Unstructured) bool {
 	annotations := jsonvalue.ObjectIn(jsonvalue.ObjectIn(object.Object, "metadata"), "annotations")
 	return annotations[apply.OrphanedBy] == string(parent.GetUID()) && informer.ControllerOf(object) == nil

@@ -27,8 +27,8 @@ func countLeader(
 	})
 	registry.MustRegister(leading)
 	return func(ctx context.Context, config *rest.Config) (job, error) {
-		w, err := begin(ctx, config)
-		return countedJob{w, leading}, err
+		j, err := begin(ctx, config)
+		return countedJob{j, leading}, err
 	}
 }
 
@@ -38,8 +38,8 @@ type countedJob struct {
 	leading prometheus.Gauge
 }
 
-func (w countedJob) work() error {
-	w.leading.Set(1)
-	defer w.leading.Set(0)
-	return w.job.work()
+func (j countedJob) work() error {
+	j.leading.Set(1)
+	defer j.leading.Set(0)
+	return j.job.work()
 }

@@ -44,22 +44,14 @@ type job interface {
 }
 
 // lead begins a job with a config for its clients, and has it work. With leader election, it works once this process holds the lease, and
-// the clients send writes only while it does. It returns when ctx ends, the work returns or the lease is lost, but never before the work has
-// returned: only then is the lease released.
+// the clients send writes only while it does. It returns when ctx ends, the work returns or the lease is lost, but never before the work
+// has returned: only then is the lease released.
 func lead(
 	ctx context.Context, config *rest.Config, o *election, build cli.Build, log logr.Logger,
 	begin func(context.Context, *rest.Config) (job, error),
 ) error {
 	if !o.on {
-		working, end := context.WithCancel(ctx)
-		w, err := begin(working, config)
-		if err != nil {
-			end()
-			return err
-		}
-		defer w.close()
-		defer end()
-		return w.work()
+		return run(ctx, config, begin, job.work)
 	}
 	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -67,28 +59,42 @@ func lead(
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	working, end := context.WithCancel(electing)
-	defer context.AfterFunc(ctx, end)()
-	w, err := begin(working, lock.guard(config))
-	if err != nil {
-		end()
-		return err
-	}
-	defer w.close()
-	defer end()
-	done := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		if !lock.led.Load() {
 			stop(context.Cause(ctx))
 		}
 	})
+	working, end := context.WithCancel(electing)
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	return run(working, lock.guard(config), begin, func(j job) error { return elect(electing, stop, lock, o, log, j) })
+}
+
+// run begins a job and calls do with it. It ends the job, and waits for that.
+func run(
+	ctx context.Context, config *rest.Config, begin func(context.Context, *rest.Config) (job, error), do func(job) error,
+) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	j, err := begin(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	defer end()
+	return do(j)
+}
+
+// elect has a job work while this process leads. It returns when ctx ends, as stop ends it, and the work has returned.
+func elect(ctx context.Context, stop context.CancelCauseFunc, lock *lease, o *election, log logr.Logger, j job) error {
+	done := make(chan struct{})
 	election := leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: o.times.duration, RenewDeadline: o.times.renewDeadline, RetryPeriod: o.times.retryPeriod,
 		ReleaseOnCancel: true, Name: o.name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
 				defer close(done)
-				err := w.work()
+				err := j.work()
 				lock.ended.Store(true)
 				stop(err)
 			},
@@ -100,12 +106,12 @@ func lead(
 			},
 		},
 	}
-	for !lock.led.Load() && electing.Err() == nil {
+	for !lock.led.Load() && ctx.Err() == nil {
 		elector, err := leaderelection.NewLeaderElector(election)
 		if err != nil {
 			return fmt.Errorf("leader election: %w", err)
 		}
-		trying, again := context.WithCancel(electing)
+		trying, again := context.WithCancel(ctx)
 		go lock.awaitRelease(trying, log, again) // Another elector tries at once.
 		elector.Run(trying)
 		again()
@@ -113,7 +119,7 @@ func lead(
 	if lock.led.Load() {
 		<-done
 	}
-	return context.Cause(electing)
+	return context.Cause(ctx)
 }
 
 // newLock returns the lease, whose labels say what holds it. It calls onLost when this process led and does not any more.
@@ -141,7 +147,8 @@ func newLock(config *rest.Config, o *election, build cli.Build, onLost func(erro
 	}
 	held := newLease(lock, lock.Describe(), o.times.writesFor(), time.Now, onLost)
 	held.watch = func(ctx context.Context) (watch.Interface, error) {
-		return watching.Leases(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", o.name).String()})
+		byName := fields.OneTermEqualSelector("metadata.name", o.name).String()
+		return watching.Leases(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: byName})
 	}
 	return held, nil
 }

@@ -24,12 +24,12 @@ import (
 // leaseTimes are the times of an election. Other processes take the lease duration after its last renewal.
 type leaseTimes struct{ duration, renewDeadline, retryPeriod time.Duration }
 
-// defaultLeaseTimes have another process lead within 8 s after the leader was killed: it sees the last renewal and the end of the lease up to
-// retryPeriod too late, and up to 1.2 times that later, by which client-go spreads its tries.
+// defaultLeaseTimes have another process lead within 8 s after the leader was killed: it sees the last renewal and the end of the lease
+// up to retryPeriod too late, and up to 1.2 times that later, by which client-go spreads its tries.
 var defaultLeaseTimes = leaseTimes{duration: 6 * time.Second, renewDeadline: 4 * time.Second, retryPeriod: 500 * time.Millisecond}
 
-// writesFor returns how long after a renewal was sent this process may send writes, which is until it gives up renewing. What is left of the
-// lease is for requests that are under way then.
+// writesFor returns how long after a renewal was sent this process may send writes, which is until it gives up renewing. What is left of
+// the lease is for requests that are under way then.
 func (t leaseTimes) writesFor() time.Duration { return t.renewDeadline + t.retryPeriod }
 
 // check returns an error if the times do not go together.
@@ -206,8 +206,8 @@ func (t guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return t.next.RoundTrip(guarded)
 }
 
-// storesNothing reports whether a request is a POST by which the API server stores nothing: for a token of an account, or for what that may do.
-// A process that waits reads as accounts, too.
+// storesNothing reports whether a request is a POST by which the API server stores nothing: for a token of an account, or for what that
+// may do. A process that waits reads as accounts, too.
 func storesNothing(request *http.Request) bool {
 	path := request.URL.Path
 	return request.Method == http.MethodPost && (strings.HasSuffix(path, "/selfsubjectaccessreviews") ||
