@@ -75,7 +75,10 @@ func NamespaceOwnerOf(object *unstructured.Unstructured) map[string]any {
 // outliving returns desired with the reference of observed, which may be nil, that NamespaceOwner has made, if the rule keeps objects from
 // being deleted.
 func (r Rule) outliving(desired, observed *unstructured.Unstructured) *unstructured.Unstructured {
-	if reference := NamespaceOwnerOf(observed); r.Orphan && reference != nil {
+	if !r.Orphan {
+		return desired
+	}
+	if reference := NamespaceOwnerOf(observed); reference != nil {
 		return WithNamespaceOwner(desired, reference)
 	}
 	return desired

@@ -141,7 +141,7 @@ func (s *server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: s.tracer != nil})
 }
 
-// hosting is the job of the host. Before it leads, it fills the caches that these need.
+// hosting is the job of a host: it runs the controllers of definitions. Before it leads, it fills the caches that these need.
 type hosting struct {
 	*server
 	definitions *definition.Reconciler
@@ -204,7 +204,7 @@ func (h *hosting) work() error {
 	return nil
 }
 
-// close waits until all that it has begun has ended, as its context has.
+// close waits for what begin and work have started. The context of the job has ended.
 func (h *hosting) close() {
 	h.running.Wait()
 	for _, f := range slices.Backward(h.cleanup) {
