@@ -77,6 +77,7 @@ func (l *listWatch) request(options *metav1.ListOptions) *rest.Request {
 
 // list lists the objects that the options ask for. It decodes each as soon as it has come.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.ShardSelector = l.scope.shard.Selector()
 	request, start := l.request(&options), time.Now()
 	// A stream is not measured by its client.
 	defer func() { metrics.RequestLatency.Observe(ctx, http.MethodGet, *request.URL(), time.Since(start)) }()
@@ -89,16 +90,18 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	if err != nil {
 		return nil, fmt.Errorf("the API server's list of %s can't be read: %w", l.scope, err)
 	}
-	result := &unstructured.UnstructuredList{Object: list, Items: make([]unstructured.Unstructured, len(items))}
-	for i, item := range items {
-		result.Items[i].Object = item
+	result := &unstructured.UnstructuredList{Object: list, Items: make([]unstructured.Unstructured, 0, len(items))}
+	for _, item := range items {
+		if object := (unstructured.Unstructured{Object: item}); l.scope.contains(&object) {
+			result.Items = append(result.Items, object)
+		}
 	}
 	return result, nil
 }
 
 // watch watches what the options ask for, until the watch is stopped, ctx ends or the response does.
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	options.Watch = true
+	options.Watch, options.ShardSelector = true, l.scope.shard.Selector()
 	ctx, cancel := context.WithCancel(ctx)
 	body, err := l.request(&options).Throttle(unlimited).Stream(ctx)
 	switch {
@@ -111,7 +114,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		return nil, err
 	}
 	s := &stream{
-		body: body, cancel: cancel, done: ctx.Done(), decoder: objectjson.NewDecoder(body, l.options), failed: l.failed,
+		scope: l.scope, body: body, cancel: cancel, done: ctx.Done(), decoder: objectjson.NewDecoder(body, l.options), failed: l.failed,
 		log: l.log, events: make(chan watch.Event, eventBuffer), ended: make(chan struct{}),
 	}
 	go s.receive()
@@ -123,6 +126,7 @@ const eventBuffer = 32
 
 // stream is a watch.
 type stream struct {
+	scope   scope
 	body    io.ReadCloser
 	decoder *objectjson.Decoder
 	failed  func(error)
@@ -186,7 +190,13 @@ func (s *stream) next() (watch.Event, error) {
 	}
 	event := watch.Event{Type: watch.EventType(decoded.Type), Object: &unstructured.Unstructured{Object: decoded.Object}}
 	switch event.Type {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
+	case watch.Added, watch.Modified, watch.Deleted:
+		if object := event.Object.(*unstructured.Unstructured); !s.scope.contains(object) {
+			// The reflector has to know how far the watch has come.
+			event.Type, event.Object = watch.Bookmark, bookmark(object)
+		}
+		return event, nil
+	case watch.Bookmark:
 		return event, nil
 	case watch.Error:
 		if decoded.Object["kind"] != "Status" {
@@ -201,6 +211,18 @@ func (s *stream) next() (watch.Event, error) {
 	default:
 		return watch.Event{}, fmt.Errorf("%w: unknown type of event %q", errUnreadable, decoded.Type)
 	}
+}
+
+// contains reports whether an object is in the scope's shard. An API server without sharded lists and watches sends those of all.
+func (s scope) contains(object *unstructured.Unstructured) bool {
+	return s.shard.Contains(object.GetNamespace())
+}
+
+// bookmark returns what stands for an object that is of another shard.
+func bookmark(of *unstructured.Unstructured) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": of.GetAPIVersion(), "kind": of.GetKind()}}
+	object.SetResourceVersion(of.GetResourceVersion())
+	return object
 }
 
 // end tells the reflector why the stream has ended, unless that is normal. A connection may break in many ways, and what is

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/libretto-k8s/libretto/runtime/shard"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
@@ -32,13 +33,16 @@ type Pool struct {
 	namespace string
 	// secretReader is the account that reads Secrets.
 	secretReader identity.Account
+	// shard has the namespaces of objects.
+	shard shard.Range
 }
 
-// scope is what an informer watches: a resource in a namespace, which is empty for all, as an account.
+// scope is what an informer watches: a resource in a namespace, which is empty for all of the shard, as an account.
 type scope struct {
 	schema.GroupVersionResource
 	namespace string
 	account   identity.Account
+	shard     shard.Range
 }
 
 // informers are those of a Pool, and of what In returns.
@@ -138,16 +142,27 @@ func newPool(ctx context.Context, log logr.Logger) *Pool {
 
 // In returns a Pool of which all caches have the objects of one namespace, so that the host needs no right to read others. It shares its
 // informers with all that are for the same namespace. No cluster-scoped resource can be opened in it.
-func (p *Pool) In(namespace string) *Pool { return &Pool{p.informers, namespace, p.secretReader} }
+func (p *Pool) In(namespace string) *Pool {
+	return &Pool{informers: p.informers, namespace: namespace, secretReader: p.secretReader}
+}
+
+// Shard returns a Pool of which all caches have the objects of the namespaces of a shard. No cluster-scoped resource can be opened in it, but in
+// what Whole returns.
+func (p *Pool) Shard(r shard.Range) *Pool {
+	return &Pool{informers: p.informers, namespace: p.namespace, secretReader: p.secretReader, shard: r}
+}
+
+// Whole returns the Pool of which p is a shard.
+func (p *Pool) Whole() *Pool { return p.Shard(shard.Range{}) }
 
 // ReadSecretsAs returns a Pool of which the caches of Secrets are read as an account, so that the host needs no right to.
 func (p *Pool) ReadSecretsAs(account identity.Account) *Pool {
-	return &Pool{p.informers, p.namespace, account}
+	return &Pool{informers: p.informers, namespace: p.namespace, secretReader: account, shard: p.shard}
 }
 
 // scopeOf returns what the informer of a resource watches.
 func (p *Pool) scopeOf(resource schema.GroupVersionResource) scope {
-	of := scope{GroupVersionResource: resource, namespace: p.namespace}
+	of := scope{GroupVersionResource: resource, namespace: p.namespace, shard: p.shard}
 	if resource.GroupResource() == corev1.Resource("secrets") {
 		of.account = p.secretReader
 	}
@@ -159,6 +174,9 @@ func (s scope) String() string {
 	text := s.GroupVersionResource.String()
 	if s.namespace != "" {
 		text += " in namespace " + s.namespace
+	}
+	if !s.shard.IsWhole() {
+		text += " in shard " + s.shard.String()
 	}
 	if !s.account.IsHost() {
 		text += " as " + s.account.String()
