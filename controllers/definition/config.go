@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
+	"github.com/libretto-k8s/libretto/runtime/shard"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -39,6 +40,8 @@ type Config struct {
 	// DefinitionMetrics may be nil.
 	DefinitionMetrics *status.Metrics
 	Admission         Admission
+	// Shard is what this Reconciler hosts: the parents of some namespaces, and the definitions that it owns. The zero value is everything.
+	Shard shard.Range
 	// Namespace is the host's own, for objects that belong to cluster-scoped ones.
 	Namespace string
 	// ApplyStrategy is that of definitions that set none. It defaults to dynamic apply.
