@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,11 +31,20 @@ func (s *Source) Changes(kinds ...schema.GroupVersionKind) uint64 {
 	return sum
 }
 
-// Listen calls f after every change of a schema that For has returned, from any goroutine.
-// It must be called before the Source is used, and f must return soon.
-func (s *Source) Listen(f func()) {
-	if s != nil {
-		s.listeners = append(s.listeners, f)
+// Listen has f called after every change of a schema that For has returned, from any goroutine, until stop is called: a call that is under
+// way then goes on. f must return soon.
+func (s *Source) Listen(f func()) (stop func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	added := &f
+	s.listeners = append(slices.Clip(s.listeners), added) // A list that was read is not changed.
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(other *func()) bool { return other == added })
 	}
 }
 
@@ -133,10 +143,11 @@ func (s *Source) give(kind schema.GroupVersionKind) *Kind {
 		before.changes++
 	}
 	s.given[kind] = given{kind: known, changes: before.changes}
+	listeners := s.listeners
 	s.mu.Unlock()
 	if changed {
-		for _, listener := range s.listeners {
-			listener()
+		for _, listener := range listeners {
+			(*listener)()
 		}
 	}
 	return known

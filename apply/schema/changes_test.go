@@ -64,6 +64,8 @@ func TestChanges(t *testing.T) {
 			s, api, clock := newSource(one)
 			listed := 0
 			s.Listen(func() { listed++ })
+			stop := s.Listen(func() { t.Error("a function that listens no more is called") })
+			stop()
 			for _, do := range tc.deeds {
 				api.look()
 				do(s, api, clock)

@@ -40,10 +40,10 @@ type Source struct {
 	fetching sync.Mutex
 
 	// changed wakes Run.
-	changed   chan struct{}
-	listeners []func()
+	changed chan struct{}
 
 	mu        sync.RWMutex
+	listeners []*func()
 	index     index
 	documents map[schema.GroupVersion]*fetched
 	given     map[schema.GroupVersionKind]given

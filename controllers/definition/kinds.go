@@ -49,6 +49,9 @@ func (r *Reconciler) Synced() error {
 func (r *Reconciler) resourcesChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.kinds == nil { // It is closed.
+		return
+	}
 	for _, kind := range v1alpha1.DefinitionTypes(r.config.Admission.Namespaces...) {
 		for _, namespace := range r.namespaces() {
 			r.syncCache(definitions{kind, namespace})

@@ -98,19 +98,20 @@ func New(config Config) *Reconciler {
 		Log: config.Environment.Log, Metrics: config.Metrics,
 		Backoff: controller.Backoff{Min: 50 * time.Millisecond, Max: 30 * time.Second},
 	})
-	config.Discovery.Listen(r.resourcesChanged)
-	config.Environment.Schemas.Listen(r.schemasChanged)
-	config.Discovery.ListenToSchemas(r.enqueueFailedTests)
 	return r
 }
 
 // Run hosts definitions until ctx ends, as soon as elected is closed: until then it fills their caches. It returns when all of them have
-// stopped.
+// stopped, and what they had is closed: the process may go on. Series of metrics remain, as others may host the same definitions.
 func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 	ctx = identity.WithAccount(ctx, identity.Account{}) // Instances have accounts of their own.
 	if reviewer := r.config.Environment.Access; reviewer != nil && reviewer.Changes != nil {
-		r.watchRights = func() { reviewer.Changes.Begin(ctx, r.rightsChanged) }
+		r.watchRights = sync.OnceFunc(func() { reviewer.Changes.Listen(ctx, r.rightsChanged) })
 	}
+	defer r.close()
+	defer r.config.Discovery.Listen(r.resourcesChanged)()
+	defer r.config.Environment.Schemas.Listen(r.schemasChanged)()
+	defer r.config.Discovery.ListenToSchemas(r.enqueueFailedTests)()
 	r.resourcesChanged()
 	var search sync.WaitGroup
 	search.Go(func() {
@@ -126,6 +127,21 @@ func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
 	search.Wait()
+}
+
+// close closes the caches and the hooks of all definitions. None of them runs any more.
+func (r *Reconciler) close() {
+	r.mu.Lock()
+	kinds, states := r.kinds, r.states
+	r.kinds, r.states = nil, nil
+	r.mu.Unlock()
+	for _, cache := range kinds {
+		cache.Close()
+	}
+	for _, s := range states {
+		s.close()
+	}
+	r.standby.CloseAll()
 }
 
 // openCaches opens the caches of a definition that another process hosts.

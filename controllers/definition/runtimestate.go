@@ -123,6 +123,14 @@ func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 	}
 }
 
+// close closes all instances, of which none runs, without removing finalizers.
+func (s *runtimeState) close() {
+	s.abandonRetiring()
+	for _, i := range s.all() {
+		i.close()
+	}
+}
+
 // dropNext closes the next instance, if there is one.
 func (s *runtimeState) dropNext() {
 	if s.next.close(); s.newest == s.next {

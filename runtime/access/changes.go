@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,10 @@ type Changes struct {
 	Namespaces []string
 	Clock      clock.WithTicker
 	Log        logr.Logger
-	begun      sync.Once
+
+	mu        sync.Mutex
+	listeners []*func(namespaces sets.Set[string])
+	stop      context.CancelFunc // Ends the watches.
 }
 
 // RightsResources are the resources of the group rbac.authorization.k8s.io whose objects say what accounts may do.
@@ -40,30 +44,49 @@ var NamespacedRightsResources = []string{"roles", "rolebindings"}
 // changePause the time until the next one is: each costs reviews for all definitions with accounts.
 const changeDelay, changePause = 500 * time.Millisecond, time.Second
 
-// Begin watches until ctx ends, and calls changed after each change, with the namespaces in which rights have changed: an empty one stands
-// for all. Only the first call does anything.
-func (c *Changes) Begin(ctx context.Context, changed func(namespaces sets.Set[string])) {
-	c.begun.Do(func() {
-		events := &eventStore{namespaces: sets.New[string](), wake: make(chan struct{}, 1)}
-		of := func(resource string) metadata.Getter {
-			return c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
+// Listen has changed called after each change, until ctx ends, with the namespaces in which rights have changed: an empty one stands for
+// all. There are watches as long as somebody listens.
+func (c *Changes) Listen(ctx context.Context, changed func(namespaces sets.Set[string])) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.listeners) == 0 {
+		var watching context.Context
+		watching, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+		c.begin(watching)
+	}
+	added := &changed
+	c.listeners = append(slices.Clip(c.listeners), added) // A list that was read is not changed.
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.listeners = slices.DeleteFunc(slices.Clone(c.listeners), func(other *func(sets.Set[string])) bool { return other == added })
+		if len(c.listeners) == 0 {
+			c.stop()
 		}
-		for _, namespace := range c.Namespaces {
-			for _, resource := range NamespacedRightsResources {
-				go c.watch(ctx, resource, of(resource).Namespace(namespace), events)
-			}
-		}
-		if len(c.Namespaces) == 0 {
-			for _, resource := range RightsResources {
-				go c.watch(ctx, resource, of(resource), events)
-			}
-		}
-		go c.notify(ctx, events, changed)
 	})
 }
 
-// notify calls changed for events, once for those that come together.
-func (c *Changes) notify(ctx context.Context, events *eventStore, changed func(sets.Set[string])) {
+// begin watches until ctx ends.
+func (c *Changes) begin(ctx context.Context) {
+	events := &eventStore{namespaces: sets.New[string](), wake: make(chan struct{}, 1)}
+	of := func(resource string) metadata.Getter {
+		return c.Client.Resource(rbacv1.SchemeGroupVersion.WithResource(resource))
+	}
+	for _, namespace := range c.Namespaces {
+		for _, resource := range NamespacedRightsResources {
+			go c.watch(ctx, resource, of(resource).Namespace(namespace), events)
+		}
+	}
+	if len(c.Namespaces) == 0 {
+		for _, resource := range RightsResources {
+			go c.watch(ctx, resource, of(resource), events)
+		}
+	}
+	go c.notify(ctx, events)
+}
+
+// notify calls the listeners for events, once for those that come together.
+func (c *Changes) notify(ctx context.Context, events *eventStore) {
 	for {
 		select {
 		case <-events.wake:
@@ -76,7 +99,12 @@ func (c *Changes) notify(ctx context.Context, events *eventStore, changed func(s
 			return
 		}
 		if namespaces := events.take(); len(namespaces) > 0 {
-			changed(namespaces)
+			c.mu.Lock()
+			listeners := c.listeners
+			c.mu.Unlock()
+			for _, changed := range listeners {
+				(*changed)(namespaces)
+			}
 		}
 		select {
 		case <-c.Clock.After(changePause):

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,15 +24,19 @@ func TestChanges(t *testing.T) {
 		client := fake.NewSimpleMetadataClient(scheme)
 		var reported []sets.Set[string]
 		changes := &Changes{Client: client, Clock: clock.RealClock{}, Log: logr.Discard()}
-		for range 2 { // The second call does nothing.
-			changes.Begin(t.Context(), func(namespaces sets.Set[string]) { reported = append(reported, namespaces) })
-		}
+		early, end := context.WithCancel(t.Context())
+		before := 0
+		changes.Listen(early, func(sets.Set[string]) { before++ })
+		changes.Listen(t.Context(), func(namespaces sets.Set[string]) { reported = append(reported, namespaces) })
 		settle := func() { time.Sleep(10 * time.Second); synctest.Wait() }
 		settle()
 		if len(reported) == 0 || !reported[0].Has("") {
 			t.Errorf("the first lists are reported as changes in %v", reported)
 		}
-		reported = nil
+		if reported, before = nil, 0; len(client.Actions()) != 8 {
+			t.Errorf("want one list and one watch of each resource, got %v", client.Actions())
+		}
+		end()
 		roles := client.Resource(rbacv1.SchemeGroupVersion.WithResource("roles")).Namespace("a").(fake.MetadataClient)
 		create := func(name string) {
 			role := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}
@@ -50,6 +55,9 @@ func TestChanges(t *testing.T) {
 		}
 		if settle(); len(reported) != 2 || !reported[1].Equal(sets.New("a")) {
 			t.Errorf("another one was reported as %v", reported[1:])
+		}
+		if before > 0 {
+			t.Errorf("%d were reported to who listens no more", before)
 		}
 	})
 }

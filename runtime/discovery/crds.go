@@ -42,16 +42,9 @@ func dropSchemas(obj any) (any, error) {
 
 func (d *Discovery) crdHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { d.onCRDUpdate(obj); d.notifySchemaListeners() },
-		UpdateFunc: func(_, after any) { d.onCRDUpdate(after); d.notifySchemaListeners() },
-		DeleteFunc: func(obj any) { d.onCRDDelete(obj); d.notifySchemaListeners() },
-	}
-}
-
-// notifySchemaListeners is called after any change of a CustomResourceDefinition.
-func (d *Discovery) notifySchemaListeners() {
-	for _, f := range d.schemaListeners {
-		f()
+		AddFunc:    func(obj any) { d.onCRDUpdate(obj); d.notify(&d.schemaListeners) },
+		UpdateFunc: func(_, after any) { d.onCRDUpdate(after); d.notify(&d.schemaListeners) },
+		DeleteFunc: func(obj any) { d.onCRDDelete(obj); d.notify(&d.schemaListeners) },
 	}
 }
 

@@ -80,9 +80,9 @@ type Discovery struct {
 	served    table                              // From the last poll.
 	custom    map[schema.GroupResource]table     // From CustomResourceDefinitions.
 	deleted   map[schema.GroupResource]time.Time // Recently deleted CustomResourceDefinitions.
-	listeners []func()
+	listeners []*func()
 
-	schemaListeners []func()
+	schemaListeners []*func()
 }
 
 type tableKey struct{ apiVersion, resource string }
@@ -146,13 +146,36 @@ func (d *Discovery) Synced() error {
 	}
 }
 
-// Listen registers f to be called after every change of the resources, from any goroutine. It must be
-// called before Start, and f must return soon.
-func (d *Discovery) Listen(f func()) { d.listeners = append(d.listeners, f) }
+// Listen has f called after every change of the resources, from any goroutine, until stop is called: a call that is under way then goes on.
+// f must return soon.
+func (d *Discovery) Listen(f func()) (stop func()) { return d.listen(&d.listeners, f) }
 
-// ListenToSchemas registers f to be called after every change of a CustomResourceDefinition, even if no
-// resource has changed. The rules of Listen apply.
-func (d *Discovery) ListenToSchemas(f func()) { d.schemaListeners = append(d.schemaListeners, f) }
+// ListenToSchemas has f called after every change of a CustomResourceDefinition, even if no resource has changed. The rules of Listen
+// apply.
+func (d *Discovery) ListenToSchemas(f func()) (stop func()) { return d.listen(&d.schemaListeners, f) }
+
+// listen adds f to listeners, and returns what takes it out. A list that was read is not changed.
+func (d *Discovery) listen(listeners *[]*func(), f func()) (stop func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	added := &f
+	*listeners = append(slices.Clip(*listeners), added)
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		*listeners = slices.DeleteFunc(slices.Clone(*listeners), func(other *func()) bool { return other == added })
+	}
+}
+
+// notify calls listeners.
+func (d *Discovery) notify(listeners *[]*func()) {
+	d.mu.RLock()
+	all := *listeners
+	d.mu.RUnlock()
+	for _, listener := range all {
+		(*listener)()
+	}
+}
 
 // Find returns a resource by its apiVersion and plural name, or a *NotFoundError.
 func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
@@ -271,11 +294,8 @@ func (d *Discovery) update(f func() bool) {
 	d.mu.Lock()
 	changed := f()
 	d.mu.Unlock()
-	if !changed {
-		return
-	}
-	for _, listener := range d.listeners {
-		listener()
+	if changed {
+		d.notify(&d.listeners)
 	}
 }
 

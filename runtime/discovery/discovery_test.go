@@ -71,6 +71,8 @@ func TestCustomResourcesAreFollowed(t *testing.T) {
 	changes := 0
 	d, _, _ := newTestDiscovery()
 	d.Listen(func() { changes++ })
+	stop := d.Listen(func() { t.Error("a function that listens no more is called") })
+	stop()
 	step := func(reason string, event func(), found bool, wantChanges int) {
 		t.Helper()
 		event()

@@ -53,6 +53,16 @@ func (c *Caches) Close(key controller.Key) {
 	delete(c.byDefinition, key)
 }
 
+// CloseAll closes the caches of all definitions.
+func (c *Caches) CloseAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, caches := range c.byDefinition {
+		caches.close()
+	}
+	c.byDefinition = nil
+}
+
 func (o opened) close() {
 	for _, handle := range o.handles {
 		handle.Close()
