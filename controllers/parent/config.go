@@ -107,7 +107,10 @@ type Environment struct {
 	Reads *access.Reviewer
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
-	Pool     *informer.Pool
+	// Pool has the caches. If it is of a shard, the parents are those of its namespaces.
+	Pool *informer.Pool
+	// Follows is set in a shard that does not own the definition: parents without a namespace are those of the one that does.
+	Follows bool
 	// Namespace is that of all parents, which In sets, or empty for parents of all namespaces.
 	Namespace string
 	// Events emit the events.

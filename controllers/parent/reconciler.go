@@ -58,6 +58,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r.sources = sources.Open(env.Pool, sources.Config{
 		Parents: config.Parents, Finalizer: config.Finalizing.Name, Namespace: env.Namespace, Children: config.Children,
 		Managers: config.Managers, Inputs: config.Inputs, Revisions: config.Revisions.Resource,
+		Follows: env.Follows,
 	})
 	if err := r.indexParents(); err != nil {
 		r.Close()

@@ -152,6 +152,9 @@ func (p *Pool) Shard(r shard.Range) *Pool {
 	return &Pool{informers: p.informers, namespace: p.namespace, secretReader: p.secretReader, shard: r}
 }
 
+// Range returns that of the shard of which all caches have the objects.
+func (p *Pool) Range() shard.Range { return p.shard }
+
 // Whole returns the Pool of which p is a shard.
 func (p *Pool) Whole() *Pool { return p.Shard(shard.Range{}) }
 

@@ -205,8 +205,8 @@ func TestSharedRules(t *testing.T) {
 		for i := range 20 {
 			s.ask(fmt.Sprint("parent-", i), "app=web", fmt.Sprintf("app=%d", (i+round)%7), "!tier")
 		}
-		if len(s.rules) != 9 || s.caches[parenttest.Gadgets.GroupVersionResource].rules != 9 {
-			t.Errorf("round %d: %d rules, of which the cache has %d, want 9", round, len(s.rules), s.caches[parenttest.Gadgets.GroupVersionResource].rules)
+		if len(s.rules) != 9 || s.caches[cacheID{parenttest.Gadgets.GroupVersionResource, ""}].rules != 9 {
+			t.Errorf("round %d: %d rules, of which the cache has %d, want 9", round, len(s.rules), s.caches[cacheID{parenttest.Gadgets.GroupVersionResource, ""}].rules)
 		}
 	}
 	for i := range 20 {

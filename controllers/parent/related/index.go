@@ -27,7 +27,7 @@ type Index struct {
 
 	// mu is held for lookups and changes only, not while rules are matched or objects selected.
 	mu         sync.Mutex
-	caches     map[schema.GroupVersionResource]*cache
+	caches     map[cacheID]*cache
 	parents    map[controller.Key]*Request
 	rules      map[ruleID]*sharedRule
 	index      map[indexKey]map[*sharedRule]bool
@@ -43,6 +43,33 @@ type Index struct {
 type sharedRule struct {
 	*Rule
 	parents map[controller.Key]bool
+}
+
+// cacheID identifies the cache of a resource. In a shard there may be several: of the shard, of a namespace outside of it and of all.
+type cacheID struct {
+	schema.GroupVersionResource
+	of string
+}
+
+// poolFor returns the pool that has the objects that a rule may select, and the ID of its cache of the rule's resource.
+func (r *Index) poolFor(rule *Rule) (cacheID, *informer.Pool) {
+	gvr, here := rule.resource.GroupVersionResource, r.pool.Range()
+	switch {
+	case here.IsWhole():
+		return cacheID{gvr, ""}, r.pool
+	case rule.namespace == "" || !rule.resource.Namespaced:
+		return cacheID{gvr, ""}, r.pool.Whole()
+	case here.Contains(rule.namespace):
+		return cacheID{gvr, "shard"}, r.pool
+	default:
+		return cacheID{gvr, "namespace " + rule.namespace}, r.pool.In(rule.namespace)
+	}
+}
+
+// cacheOf returns the cache for a rule, or nil if it is not open.
+func (r *Index) cacheOf(rule *Rule) *cache {
+	id, _ := r.poolFor(rule)
+	return r.caches[id]
 }
 
 // cache is a cache and the number of rules that use it.
@@ -77,7 +104,7 @@ func NewIndex(pool *informer.Pool) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Index{
 		ctx: ctx, cancel: cancel, pool: pool, Queue: func(controller.Key) {},
-		caches:  map[schema.GroupVersionResource]*cache{},
+		caches:  map[cacheID]*cache{},
 		parents: map[controller.Key]*Request{}, rules: map[ruleID]*sharedRule{}, index: map[indexKey]map[*sharedRule]bool{},
 		awaited: map[controller.Key]resourceName{}, unsynced: waiters.Sets[schema.GroupVersionResource]{},
 	}
@@ -145,7 +172,7 @@ func (r *Index) share(id ruleID, rule *Rule) *sharedRule {
 	}
 	shared = &sharedRule{Rule: rule, parents: map[controller.Key]bool{}}
 	r.rules[id] = shared
-	r.caches[rule.resource.GroupVersionResource].rules++
+	r.cacheOf(rule).rules++
 	for _, indexKey := range rule.indexKeys() {
 		if r.index[indexKey] == nil {
 			r.index[indexKey] = map[*sharedRule]bool{}
@@ -182,7 +209,7 @@ func (r *Index) dropRules(key controller.Key, keep map[*Rule]bool) {
 				delete(r.index, indexKey)
 			}
 		}
-		if cache := r.caches[rule.resource.GroupVersionResource]; cache != nil {
+		if cache := r.cacheOf(rule); cache != nil {
 			cache.rules--
 		}
 	}
@@ -191,9 +218,9 @@ func (r *Index) dropRules(key controller.Key, keep map[*Rule]bool) {
 
 // closeUnused closes the caches without a rule.
 func (r *Index) closeUnused() {
-	for gvr, cache := range r.caches {
+	for id, cache := range r.caches {
 		if cache.rules == 0 {
-			delete(r.caches, gvr)
+			delete(r.caches, id)
 			cache.close()
 		}
 	}
@@ -240,7 +267,7 @@ func (r *Index) Resources() (all []discovery.Resource) {
 func (r *Index) Close() {
 	r.mu.Lock()
 	caches := r.caches
-	r.caches = map[schema.GroupVersionResource]*cache{}
+	r.caches = map[cacheID]*cache{}
 	namespaces := r.namespaces
 	r.mu.Unlock()
 	r.cancel()
@@ -255,10 +282,10 @@ func (r *Index) Close() {
 // openCaches opens the caches that a rule needs, unless they are open.
 func (r *Index) openCaches(rule *Rule) error {
 	gvr := rule.resource.GroupVersionResource
-	if r.caches[gvr] == nil {
+	if id, pool := r.poolFor(rule); r.caches[id] == nil {
 		ctx, cancel := context.WithCancel(r.ctx)
-		cache := &cache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
-		r.caches[gvr] = cache
+		cache := &cache{Handle: pool.Open(gvr), resource: rule.resource, cancel: cancel}
+		r.caches[id] = cache
 		go r.wakeWhenSynced(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
 			return err
@@ -267,7 +294,7 @@ func (r *Index) openCaches(rule *Rule) error {
 	if rule.namespaces == nil || r.namespaces != nil {
 		return nil
 	}
-	r.namespaces = r.pool.Open(waiters.NamespaceResource)
+	r.namespaces = r.pool.Whole().Open(waiters.NamespaceResource)
 	go r.wakeWhenSynced(r.ctx, waiters.NamespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
 }

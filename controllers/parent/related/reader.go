@@ -65,7 +65,7 @@ func (r *Index) readers(key controller.Key, rules []*Rule) ([]reader, error) {
 			}
 			return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
 		}
-		readers[i] = reader{rule, r.caches[rule.resource.GroupVersionResource].Handle, r.namespaces}
+		readers[i] = reader{rule, r.cacheOf(rule).Handle, r.namespaces}
 	}
 	return readers, nil
 }
@@ -74,7 +74,7 @@ func (r *Index) readers(key controller.Key, rules []*Rule) ([]reader, error) {
 // is one.
 func (r *Index) unsyncedFor(rule *Rule) (schema.GroupVersionResource, bool) {
 	gvr := rule.resource.GroupVersionResource
-	switch cache := r.caches[gvr]; {
+	switch cache := r.cacheOf(rule); {
 	case cache == nil || !cache.HasSynced():
 		return gvr, true
 	case rule.namespaces != nil && !r.namespaces.HasSynced():
@@ -87,8 +87,10 @@ func (r *Index) unsyncedFor(rule *Rule) (schema.GroupVersionResource, bool) {
 // forbidden returns an error if the API server does not let the host list a resource.
 func (r *Index) forbidden(resource schema.GroupVersionResource) error {
 	cache := r.namespaces
-	if related := r.caches[resource]; related != nil && !related.HasSynced() {
-		cache = related.Handle
+	for id, related := range r.caches {
+		if id.GroupVersionResource == resource && !related.HasSynced() {
+			cache = related.Handle
+		}
 	}
 	if cache == nil || !apierrors.IsForbidden(cache.Err()) {
 		return nil

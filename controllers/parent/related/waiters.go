@@ -39,9 +39,9 @@ func (r *Index) ResourcesChanged(find findFunc) {
 	}
 	// Also a resource that is there again may be another one, such as with another scope.
 	changed := map[schema.GroupVersionResource]bool{}
-	for gvr, cache := range r.caches {
-		if found, err := find(gvr.GroupVersion().String(), gvr.Resource); err != nil || found != cache.resource {
-			changed[gvr] = true
+	for id, cache := range r.caches {
+		if found, err := find(id.GroupVersion().String(), id.Resource); err != nil || found != cache.resource {
+			changed[id.GroupVersionResource] = true
 		}
 	}
 	if len(changed) == 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/shard"
 )
 
 // Sources are the resources of a definition. The zero value has none.
@@ -39,6 +40,9 @@ type Parent struct {
 	Finalizer string
 	// Namespace is that of the definition, which has no parents elsewhere, or empty.
 	Namespace string
+	// Shard has the namespaces of the parents. Follows is set if those without a namespace are the parents of another shard.
+	Shard   shard.Range
+	Follows bool
 }
 
 // Child is a resource of children.
@@ -62,32 +66,43 @@ type Config struct {
 	Managers  serverside.Managers
 	Inputs    []variant.InputRule
 	Revisions *discovery.Resource
+	// Follows is set if parents without a namespace are those of another shard than the pool's.
+	Follows bool
 }
 
-// Open opens the caches of all resources.
+// Open opens the caches of all resources. Those of a shard have its namespaces alone, unless there are parents without a namespace, whose
+// children are in any.
 func Open(pool *informer.Pool, config Config) (s Sources) {
+	everywhere := !config.Follows && slices.ContainsFunc(config.Parents, func(rule variant.ParentRule) bool { return !rule.Namespaced })
+	open := func(resource discovery.Resource) *informer.Handle {
+		if everywhere || !resource.Namespaced {
+			return pool.Whole().Open(resource.GroupVersionResource)
+		}
+		return pool.Open(resource.GroupVersionResource)
+	}
 	for _, rule := range config.Parents {
 		s.Kinds = append(s.Kinds, rule.Kind)
 		s.Parents = append(s.Parents, Parent{
-			ParentRule: rule, Cache: pool.Open(rule.GroupVersionResource), Finalizer: config.Finalizer, Namespace: config.Namespace,
+			ParentRule: rule, Cache: open(rule.Resource), Finalizer: config.Finalizer, Namespace: config.Namespace,
+			Shard: pool.Range(), Follows: config.Follows,
 		})
 	}
 	for _, rule := range config.Children {
 		s.Kinds = append(s.Kinds, rule.Kind)
-		s.Children = append(s.Children, Child{ChildRule: rule, Cache: pool.Open(rule.GroupVersionResource)})
+		s.Children = append(s.Children, Child{ChildRule: rule, Cache: open(rule.Resource)})
 		s.Rules = append(s.Rules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
 			Strategy: rule.Strategy, Force: rule.Force, Managers: config.Managers, Ignored: rule.Ignored, Orphan: rule.Orphan,
 		})
 	}
 	for _, rule := range config.Inputs {
-		s.Inputs = append(s.Inputs, Input{InputRule: rule, Cache: pool.Open(rule.GroupVersionResource)})
+		s.Inputs = append(s.Inputs, Input{InputRule: rule, Cache: open(rule.Resource)})
 		if rule.ByNamespace && s.Namespaces == nil {
-			s.Namespaces = pool.Open(waiters.NamespaceResource)
+			s.Namespaces = pool.Whole().Open(waiters.NamespaceResource)
 		}
 	}
 	if resource := config.Revisions; resource != nil {
-		s.Revisions = &Child{ChildRule: variant.ChildRule{Resource: *resource}, Cache: pool.Open(resource.GroupVersionResource)}
+		s.Revisions = &Child{ChildRule: variant.ChildRule{Resource: *resource}, Cache: open(*resource)}
 	}
 	return s
 }
@@ -163,7 +178,19 @@ func (s *Sources) EachParent(do func(source *Parent, parent *unstructured.Unstru
 
 // Manages reports whether the definition manages an object of the resource: it selects the object, or still has to finalize it.
 func (p *Parent) Manages(object *unstructured.Unstructured) bool {
-	return (p.Namespace == "" || p.Namespace == object.GetNamespace()) && (p.Selects(object) || p.HasFinalizer(object))
+	return p.has(object.GetNamespace()) && (p.Selects(object) || p.HasFinalizer(object))
+}
+
+// has reports whether objects in a namespace, or in none, may be parents.
+func (p *Parent) has(namespace string) bool {
+	switch {
+	case p.Namespace != "":
+		return p.Namespace == namespace
+	case namespace == "":
+		return !p.Follows
+	default:
+		return p.Shard.Contains(namespace)
+	}
 }
 
 // HasFinalizer reports whether an object has the definition's finalizer.

@@ -60,7 +60,7 @@ func (w *Namespaces) replace(key controller.Key, namespaces map[string]bool) (op
 	}
 	switch wanted := len(w.byKey) > 0; {
 	case wanted && w.cache == nil:
-		w.cache = w.pool.Open(NamespaceResource)
+		w.cache = w.pool.Whole().Open(NamespaceResource)
 		return w.cache, nil
 	case !wanted:
 		closed, w.cache = w.cache, nil
