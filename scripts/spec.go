@@ -60,6 +60,8 @@ type Spec struct {
 	Object *unstructured.Unstructured
 	// IgnoreTests lets a text serve whatever its tests say.
 	IgnoreTests bool
+	// Follows is set if another process decides which revisions serve, and tests and archives them.
+	Follows bool
 	// Coverage makes calls report which points of the scripts they reach, for tests.
 	Coverage bool
 }

@@ -279,7 +279,7 @@ func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, pre
 		return
 	}
 	passed := t.kept.verdicts.serve(d)
-	if t.kept.archiver != nil {
+	if t.kept.archiver != nil && !t.spec.Follows {
 		t.kept.archiver.offer(revision.ID, archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
 	}
 	if revision != before {

@@ -48,12 +48,13 @@ func (v *verdicts) serve(d *moduleTree) bool {
 	return tested && slices.Contains(v.passed, text)
 }
 
-// verdictsFor returns those of a definition: another tree of the same one may be open, with an earlier spec.
+// verdictsFor returns those of a definition: another tree of the same one may be open, with an earlier spec. A tree that follows tests nothing,
+// and what it serves may not have been tested.
 func (l *Library) verdictsFor(spec Spec) *verdicts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for t := range l.trees {
-		if t.spec.isOfSameDefinition(spec) {
+		if t.spec.isOfSameDefinition(spec) && t.spec.Follows == spec.Follows {
 			return t.kept.verdicts
 		}
 	}
@@ -71,7 +72,7 @@ func (s Spec) isOfSameDefinition(other Spec) bool {
 // needsTests reports whether the tests of a text must be run before it serves. They need not if they passed before, or if the text
 // serves, or served when the process began.
 func (t *Tree) needsTests(ctx context.Context, d *moduleTree, id RevisionID) bool {
-	if t.spec.IgnoreTests || t.library.Tester == nil || !d.hasTests() {
+	if t.spec.IgnoreTests || t.spec.Follows || t.library.Tester == nil || !d.hasTests() {
 		return false
 	}
 	text := d.text()

@@ -17,6 +17,9 @@ import (
 // isManaged reports whether a rollout decides what an instance serves.
 func (s *runtimeState) isManaged(i *instance, object *unstructured.Unstructured) bool {
 	stored := v1alpha1.StoredStatus(object).ScriptRollout
+	if s.shards.follows && i.hooks.Tree != nil && rollout.StoredState(object).StableRevision != "" {
+		return true
+	}
 	return rollout.IsManaged(s.rollout, stored) && (i.hooks.Tree != nil || s.rollsSpecs(stored))
 }
 

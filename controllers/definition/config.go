@@ -7,6 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
+	"github.com/libretto-k8s/libretto/controllers/definition/reports"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout/analysis"
@@ -15,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
-	"github.com/libretto-k8s/libretto/runtime/shard"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -41,7 +42,7 @@ type Config struct {
 	DefinitionMetrics *status.Metrics
 	Admission         Admission
 	// Shard is what this Reconciler hosts: the parents of some namespaces, and the definitions that it owns. The zero value is everything.
-	Shard shard.Range
+	Shard Shard
 	// Namespace is the host's own, for objects that belong to cluster-scoped ones.
 	Namespace string
 	// ApplyStrategy is that of definitions that set none. It defaults to dynamic apply.
@@ -56,6 +57,13 @@ type Config struct {
 	ResyncPeriod time.Duration
 	// ReloadSpread is the time between the syncs of two parents after a change of scripts.
 	ReloadSpread time.Duration
+}
+
+// Shard is what one of several Reconcilers hosts that share the work.
+type Shard struct {
+	shard.Range
+	// Reports are those of the shards to each other. The range of everything needs none.
+	Reports *reports.Store
 }
 
 // Admission says which definitions are hosted.

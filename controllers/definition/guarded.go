@@ -49,7 +49,7 @@ func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (gu
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
 		key := apply.KeyOf(s.object)
 		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.countChildren,
-			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, key, record) },
+			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, key, s, record) },
 			s.guardLimits, changed)
 	}
 	hash, err := p.SpecHash()
@@ -63,7 +63,19 @@ func (s *runtimeState) setDeletionLimits(object *unstructured.Unstructured) {
 
 // guardLimits returns what bounds deletions.
 func (s *runtimeState) guardLimits() rollout.Limits {
-	return rollout.Limits{Edit: s.limits.edits.Load(), Always: s.limits.always.Load()}
+	limits := rollout.Limits{Edit: s.limits.edits.Load(), Always: s.limits.always.Load()}
+	if edit := limits.Edit; edit != nil {
+		limits.Edit = edit.DeepCopy()
+		limits.Edit.MaxDeletedChildren = s.shards.shareOf(edit.MaxDeletedChildren)
+		limits.Edit.MaxRecreatedChildren = s.shards.shareOf(edit.MaxRecreatedChildren)
+	}
+	if always := limits.Always; always != nil {
+		limits.Always = &v1alpha1.DeletionGuard{
+			MaxDeletedChildren:   s.shards.shareOf(always.MaxDeletedChildren),
+			MaxRecreatedChildren: s.shards.shareOf(always.MaxRecreatedChildren),
+		}
+	}
+	return limits
 }
 
 // countChildren counts the children of the instance that serves.
@@ -78,7 +90,11 @@ func (s *runtimeState) countChildren(createdBefore time.Time) rollout.ChildCount
 
 // storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no
 // status, keeps it in memory.
-func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, record rollout.Record) error {
+func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, s *runtimeState, record rollout.Record) error {
+	ctx = identity.WithAccount(ctx, identity.Account{}) // It is called by passes, which work as the definition's account.
+	if s.shards.follows {
+		return r.storeReportedGuard(ctx, key, s, record)
+	}
 	resource, err := r.resourceOf(key.Kind)
 	if err != nil || !resource.HasStatus {
 		return nil
@@ -87,7 +103,6 @@ func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, record 
 	if err != nil {
 		return err
 	}
-	ctx = identity.WithAccount(ctx, identity.Account{}) // It is called by passes, which work as the definition's account.
 	_, err = r.config.Environment.Client.Resource(resource.GroupVersionResource).Namespace(key.Namespace).
 		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
@@ -158,7 +173,9 @@ func (s *runtimeState) guardHold() (id, message string) {
 	// What exceededBy returns is taken back by a rollout, which reports it. Here is what has no earlier revision to go back to.
 	of, approve := hold.Edit, rollout.ApproveCommands(s.object, hold.ID[:16], "")
 	switch {
-	case hold.Message == "", of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.Revision()):
+	case hold.Message == "":
+		return s.shards.hold()
+	case of.SpecHash != s.running.guard.spec, of.Revision != "" && of.Revision != string(s.running.hooks.Revision()):
 		return "", ""
 	case hold.IsOfEdit():
 		message = fmt.Sprintf("the edit %s is held: %s\nnothing else of it is held back; undo it, or let it through: %s",
@@ -177,8 +194,11 @@ func (s *runtimeState) exceededBy(i *instance) rollout.Exceeded {
 		return rollout.Exceeded{}
 	}
 	hold := s.guard.Held()
-	over, before := hold.Edit, hold.Settled
-	if state := rollout.StoredState(s.object); hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
+	over, before, state := hold.Edit, hold.Settled, rollout.StoredState(s.object)
+	if elsewhere := s.shards.exceeded(&state); hold.Message == "" && elsewhere != (rollout.Exceeded{}) {
+		return elsewhere
+	}
+	if hold.Message != "" && state.UpdatedEdit != nil && over == rollout.Edit(*state.UpdatedEdit) {
 		return rollout.Exceeded{Revision: state.UpdatedRevision, Before: state.StableRevision, Message: hold.Message}
 	}
 	ofScripts := before.SpecHash == over.SpecHash && over.SpecHash == i.guard.spec && over.Revision != before.Revision

@@ -79,7 +79,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 	}
 	inUse := revisionsInUse{s, &self}
 	h, err := r.hooks.Open(p, hooks.Options{
-		Predecessor: before, Preview: r.previewFor(s, &self, before), EditID: s.editIDs(guard),
+		Predecessor: before, Follows: s.shards.follows, Preview: r.previewFor(s, &self, before), EditID: s.editIDs(guard),
 		Retained: inUse.ids, RetainedKnown: inUse.known, Changed: changed,
 	})
 	if err != nil {
@@ -96,6 +96,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
 	env := r.config.Environment.In(p.Namespace, config.Account)
+	env.Follows = s.shards.follows
 	env.Log = verbosity.Raised(env.Log, &s.level)
 	boundEvents(&env, " ("+config.Definition+")", config.Account) // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)
@@ -191,7 +192,11 @@ func (c revisionsInUse) ofChildren() ([]string, bool) {
 	if own == nil {
 		return nil, false
 	}
-	return own.reconciler.ScriptRevisions()
+	ids, known := own.reconciler.ScriptRevisions()
+	if elsewhere := c.state.shards.scripts.Load(); elsewhere != nil {
+		ids, known = slices.Concat(ids, elsewhere.ids), known && elsewhere.known
+	}
+	return ids, known
 }
 
 // updateTestInputs tells the scripts of instances what their tests depend on besides the text: the CustomResourceDefinitions.

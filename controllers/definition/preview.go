@@ -92,9 +92,14 @@ func (r *Reconciler) previewOf(
 	if own != serving && !own.waitForSync(ctx) {
 		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 	}
+	parents, done, held := r.samplerOf(ctx, own)
+	defer done()
+	if held != "" {
+		return scripts.Preview{Held: held}
+	}
 	subject := PreviewSubject{
 		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Serving: serving.plan,
-		Parents: own.reconciler.Sampler, Limits: limits, TrustDomain: trustDomain,
+		Parents: parents, Limits: limits, TrustDomain: trustDomain,
 	}
 	var serves *scripts.Revision
 	if tree := serving.hooks.Tree; tree != nil && tree.Current() != nil {
@@ -125,10 +130,34 @@ func (r *Reconciler) previewAlone(
 			return scripts.Preview{Summary: fmt.Sprintf("it was not previewed: %v", err)}
 		}
 	}
+	parents, done, held := r.samplerOf(ctx, own)
+	defer done()
+	if held != "" {
+		return scripts.Preview{Held: held}
+	}
 	return r.config.Previewer.Preview(ctx, PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Parents: own.reconciler.Sampler, NoBaseline: true, Limits: limits,
+		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Parents: parents, NoBaseline: true, Limits: limits,
 		TrustDomain: revision.TrustDomain(), Revision: revision.ID, ProgramsOf: own.hooks.ScriptsBeside(revision),
 	})
+}
+
+// previewSyncOfAll is how long a preview waits for the caches of all shards.
+const previewSyncOfAll = time.Minute
+
+// samplerOf returns what samples the parents of an instance for a preview: those of all shards, whose objects are in memory until done is
+// called. If these can't be read, held says that the edit is held for that.
+func (r *Reconciler) samplerOf(ctx context.Context, i *instance) (sampler func() *samples.Sampler, done func(), held string) {
+	if !r.isShared(i.plan.Key()) {
+		return i.reconciler.Sampler, func() {}, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewSyncOfAll)
+	defer cancel()
+	all, done, synced := i.reconciler.SamplerOfAll(ctx)
+	if !synced {
+		return nil, done, fmt.Sprintf("the parents and children of all shards could not be read within %s, so that it is not known what it would do",
+			previewSyncOfAll)
+	}
+	return all, done, ""
 }
 
 // waitForSync waits for a moment until all caches are synced.
@@ -268,8 +297,13 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 	case serving == nil && own.hooks.WebhookPreview.HeldBefore && !own.waitForSync(ctx):
 		return scripts.Preview{Held: "it was held when the host was restarted, and not all of its resources can be read"}
 	case serving == nil && own.hooks.WebhookPreview.HeldBefore: // The host keeps no earlier spec to compare it with.
+		parents, done, held := r.samplerOf(ctx, own)
+		defer done()
+		if held != "" {
+			return scripts.Preview{Held: held}
+		}
 		return r.config.Previewer.Preview(ctx, PreviewSubject{
-			Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, nil), Parents: own.reconciler.Sampler,
+			Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, nil), Parents: parents,
 			Limits: s.limits.edits.Load(), TrustDomain: own.plan.Config.Definition,
 		})
 	default:

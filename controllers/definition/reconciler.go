@@ -69,6 +69,9 @@ func New(config Config) *Reconciler {
 	if config.Environment.Events.Rollouts == nil {
 		config.Environment.Events.Rollouts = config.Environment.Events.Rare
 	}
+	if config.Environment.Pool != nil {
+		config.Environment.Pool = config.Environment.Pool.Shard(config.Shard.Range)
+	}
 	boundEvents(&config.Environment, "", identity.Account{})
 	r := &Reconciler{
 		config: config,
@@ -112,6 +115,14 @@ func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 	defer r.config.Discovery.Listen(r.resourcesChanged)()
 	defer r.config.Environment.Schemas.Listen(r.schemasChanged)()
 	defer r.config.Discovery.ListenToSchemas(r.enqueueFailedTests)()
+	if !r.config.Shard.IsWhole() {
+		remove, err := r.config.Shard.Reports.Listen(r.enqueueReported)
+		if err != nil {
+			r.config.Environment.Log.Error(err, "reports of other shards are not followed, as this process ends")
+			return
+		}
+		defer remove()
+	}
 	r.resourcesChanged()
 	var search sync.WaitGroup
 	search.Go(func() {
@@ -121,8 +132,10 @@ func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 		case <-elected:
 		}
 		r.leads.Store(true)
-		r.schemasChanged() // It enqueues all.
-		r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment)
+		r.schemasChanged()             // It enqueues all.
+		if r.config.Shard.Index == 0 { // It looks at the objects of all shards.
+			r.finalizers.ReleaseAbandoned(ctx, r.Synced, r.config.Discovery, &r.config.Environment)
+		}
 	})
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
@@ -138,8 +151,10 @@ func (r *Reconciler) close() {
 	for _, cache := range kinds {
 		cache.Close()
 	}
-	for _, s := range states {
-		s.close()
+	for key, s := range states {
+		if s.close(); !r.config.Shard.IsWhole() && !s.shards.follows { // Another process counts them from now on.
+			r.config.DefinitionMetrics.Forget(key)
+		}
 	}
 	r.standby.CloseAll()
 }
@@ -159,6 +174,9 @@ func (r *Reconciler) openCaches(key controller.Key, object *unstructured.Unstruc
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	// 1. Observe the definition and its state.
 	object := r.find(key)
+	if !r.hosts(key) {
+		return controller.Result{}, nil
+	}
 	if !r.leads.Load() {
 		r.openCaches(key, object)
 		return controller.Result{}, nil
@@ -167,7 +185,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if object == nil || !r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) {
 		return controller.Result{}, r.remove(ctx, key, object)
 	}
+	if r.isShared(key) && !r.config.Shard.Reports.HasSynced() {
+		return controller.Result{RequeueAfter: time.Second}, nil
+	}
 	s := r.stateFor(key)
+	object = r.gatherReports(key, s, object)
 	s.object = object
 	s.retain(object, s.status)
 	level, levelWarnings := plan.LogLevel(object)
@@ -195,6 +217,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, r.decideRollout(object, s), refusal, levelWarnings)
+	if s.shards.follows {
+		again, err := r.report(ctx, key, object, s, view)
+		return controller.Result{RequeueAfter: variant.Earlier(variant.Earlier(recheckInterval, review), again)}, errors.Join(retired, err)
+	}
 	if refusal != nil && refusal.Reason == reasonAccountRefused {
 		review = variant.Earlier(review, accountRetry)
 	}

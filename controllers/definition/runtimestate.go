@@ -24,6 +24,7 @@ import (
 // definition uses it, and there is one at a time.
 type runtimeState struct {
 	instances
+	shards shards
 	// planned is set once it has been planned. The Reconciler's lock guards it.
 	planned bool
 	// retiring instances have been replaced, but some parents still have their finalizer.
@@ -224,13 +225,13 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	s.dropNext()
 	r.config.Host.Stop(key.String())
 	if object == nil {
-		if err := errors.Join(r.closeRetiring(ctx, s), r.release(ctx, s)); err != nil {
+		if err := errors.Join(r.closeRetiring(ctx, s), r.release(ctx, s), r.forgetReports(ctx, key)); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}
 	s.abandonRetiring()
 	r.stop(key, s)
-	if object != nil {
+	if object != nil && !s.shards.follows {
 		if err := r.writeNotHosted(ctx, object, s); err != nil {
 			return err
 		}

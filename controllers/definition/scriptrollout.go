@@ -40,6 +40,9 @@ func (s *runtimeState) rolloutDriver(state *rollout.State) *instance {
 
 // decideRollout returns the next state of the rollout of a definition.
 func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtimeState) rollout.Progress {
+	if s.shards.follows {
+		return s.followRollout(object)
+	}
 	state := s.rolloutState(object)
 	driver := s.rolloutDriver(&state)
 	over := s.exceededBy(driver)
@@ -62,9 +65,10 @@ func (r *Reconciler) decideRollout(object *unstructured.Unstructured, s *runtime
 	s.setPin(object, &v, &in)
 	unsettled := s.setTarget(driver, &in)
 	v.Target, v.Edit = in.Target, in.TargetEdit
+	elsewhere, known := s.shards.parents()
 	switch {
-	case s.running != nil && s.running.synced.Load() && !s.awaitsSpec(&state):
-		in.Parents = r.rolloutParents(s, state)
+	case s.running != nil && s.running.synced.Load() && !s.awaitsSpec(&state) && (known || state.StableRevision == ""):
+		in.Parents = append(r.rolloutParents(s, state), elsewhere...)
 	case state.StableRevision != "": // Nobody knows yet how parents are.
 		return v
 	}

@@ -172,7 +172,10 @@ func (r *Reconciler) prepareNext(
 		}
 		return refusal
 	}
-	if refusal == nil {
+	if refusal == nil && s.shards.follows && !isDecided(object) {
+		return nil
+	}
+	if refusal == nil && !s.shards.follows {
 		refusal = r.finalizers.Include(ctx, p)
 	}
 	switch first, why := r.prepareStable(ctx, s, object); {

@@ -107,7 +107,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, r
 	v.mistaken = v.mistakenApprovals(v1alpha1.StoredStatus(s.object))
 	mistaken := warningsOf(v.mistaken)
 	v.warnings = append(v.warnings, mistaken...)
-	v.running.parents = newParentStatus(s.running, progress.Serves(v.running.revision), r.config.Environment.Clock.Now())
+	v.running.parents = s.shards.addTo(newParentStatus(s.running, progress.Serves(v.running.revision), r.config.Environment.Clock.Now()))
 	ready := scriptsCondition(newest, progress.WithServing(v.newest.state, newest == s.running), v.hold.why)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), progress.InScriptsReady(s.object, ready)}
 	if s.rights != nil {
@@ -123,7 +123,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, progress rollout.Progress, r
 		last.Message += "\n" + plan.Messages(mistaken)
 	}
 	v.edit = editCondition(s, refusal, v)
-	v.conditions = append(v.conditions, withPendingEdit(readyCondition(s, refusal, v), v.edit))
+	v.conditions = append(v.conditions, withPendingEdit(s.shards.addToReady(readyCondition(s, refusal, v)), v.edit))
 	return v
 }
 
@@ -205,8 +205,11 @@ const reasonScriptResting = "ScriptResting"
 
 // Reasons of the condition Ready.
 const (
-	reasonRunning     = "Running"
-	reasonEarlierSpec = "EarlierSpecServes"
+	reasonRunning         = "Running"
+	reasonStarting        = "Starting"
+	reasonEarlierSpec     = "EarlierSpecServes"
+	reasonNotAccepted     = "NotAccepted"
+	reasonScriptsNotReady = "ScriptsNotReady"
 )
 
 // readyCondition reports whether parents are synced by the present spec.
@@ -218,11 +221,11 @@ func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1
 	}
 	switch {
 	case s.running == nil && refusal != nil:
-		c.Reason, c.Message = "NotAccepted", "no parent is synced: "+refusal.Err.Error()
+		c.Reason, c.Message = reasonNotAccepted, "no parent is synced: "+refusal.Err.Error()
 	case s.running == nil && s.next != nil && !s.next.hooks.CredentialsReady():
 		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.newest.credentials
 	case s.running == nil:
-		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
+		c.Reason, c.Message = reasonScriptsNotReady, "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
 		if problems != "" {
 			c.Message = "no parent is synced before the scripts have loaded: " + problems
 		} else if v.hold.why != "" {
@@ -240,7 +243,7 @@ func readyCondition(s *runtimeState, refusal *plan.Refusal, v statusView) metav1
 	case s.running.readError() != nil:
 		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
 	case !s.running.synced.Load():
-		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
+		c.Reason, c.Message = reasonStarting, "the objects of the definition's resources are being listed"
 	case s.rights != nil && len(s.rights.forParents) > 0:
 		authorized := s.rights.condition()
 		c.Reason, c.Message = authorized.Reason, authorized.Message
@@ -340,6 +343,9 @@ func nameOf(object *unstructured.Unstructured) string {
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {
+	if r.follows(apply.KeyOf(object)) { // Its owner has it.
+		return
+	}
 	r.config.Environment.Events.Rare.Event(object, kind, reason, message)
 }
 

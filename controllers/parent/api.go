@@ -1,6 +1,8 @@
 package parent
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -67,6 +69,23 @@ func NamespaceRequired(resource string) string { return related.NamespaceRequire
 
 // Sampler returns a Sampler of all parents. The caches must be synced.
 func (r *Reconciler) Sampler() *samples.Sampler { return r.sampled().All() }
+
+// SamplerOfAll returns Sampler for the parents of all shards, with caches of its own that done closes. It returns false if these are not
+// synced before ctx ends.
+func (r *Reconciler) SamplerOfAll(ctx context.Context) (sampler func() *samples.Sampler, done func(), synced bool) {
+	env := r.env
+	env.Pool, env.Follows = env.Pool.Whole(), false
+	whole, err := New(r.config, env)
+	if err != nil {
+		return nil, func() {}, false
+	}
+	if !whole.WaitForSync(ctx) {
+		return nil, whole.Close, false
+	}
+	from := whole.sampled()
+	from.Related = r.RelatedResources
+	return from.All, whole.Close, true
+}
 
 // SamplerOf returns a Sampler of one parent.
 func (r *Reconciler) SamplerOf(object *unstructured.Unstructured) *samples.Sampler {

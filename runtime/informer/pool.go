@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/libretto-k8s/libretto/runtime/shard"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
 )
 
 // Pool shares informers. It is safe for concurrent use.

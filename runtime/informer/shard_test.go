@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/runtime/shard"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
 )
 
 // TestShard lists and watches the objects of a shard at a server that sends those of all.

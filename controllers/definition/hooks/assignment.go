@@ -131,6 +131,9 @@ func (h *Hooks) ServingRevision() *scripts.Revision {
 func (h *Hooks) Assign(of rollout.Assignment, managed bool) (moves func(*unstructured.Unstructured) bool) {
 	before := h.assigned.Load()
 	h.Unassigned = managed && (of.Stable == "" || h.isForOtherHooks(of.Stable))
+	if h.Unassigned && h.follows && before != nil {
+		return nil // What it served it serves, until it is known what is to serve instead.
+	}
 	if !managed || h.Unassigned {
 		h.assigned.Store(nil) // Of a running instance, all parents are synced: its inputs are others.
 		return nil

@@ -32,6 +32,8 @@ type Hooks struct {
 	WebhookPreview *WebhookPreview
 	// Unassigned is set while it is not known which revision a rollout assigns. Only the reconcile of the definition uses it.
 	Unassigned bool
+	// follows is set if another process decides what is assigned.
+	follows bool
 
 	webhooks map[string]engines.Program
 	// needsScripts is true if some hook has no webhook that could answer.
@@ -68,6 +70,8 @@ type Config struct {
 // Options are what the hooks of one plan are opened with.
 type Options struct {
 	Predecessor Predecessor
+	// Follows is set if another process decides what serves: nothing is tested, previewed or archived.
+	Follows bool
 	// Preview may be nil: then each revision that loads takes over.
 	Preview scripts.PreviewFunc
 	// EditID returns what an approval names that lets a revision of the plan's scripts take over.
@@ -82,7 +86,7 @@ type Options struct {
 // Open compiles the webhooks and starts loading the scripts.
 func (c Config) Open(p *plan.Plan, o Options) (*Hooks, error) {
 	h := &Hooks{
-		scripts:  plan.ScriptNames(p.Hooks),
+		scripts: plan.ScriptNames(p.Hooks), follows: o.Follows,
 		webhooks: map[string]engines.Program{}, Timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: c.Failover, hooks: map[string]*v1alpha1.Hook{}},
 	}
@@ -93,7 +97,7 @@ func (c Config) Open(p *plan.Plan, o Options) (*Hooks, error) {
 	before := o.Predecessor
 	spec.Account = p.Config.Account
 	spec.Serving, spec.Stable, spec.HeldBefore = before.Served, before.Stable, before.Held
-	spec.Preview, spec.EditID = o.Preview, o.EditID
+	spec.Preview, spec.EditID, spec.Follows = o.Preview, o.EditID, o.Follows
 	spec.Archive, spec.Retained, spec.RetainedKnown = p.Archive(c.Namespace), o.Retained, o.RetainedKnown
 	if len(spec.Sources) > 0 {
 		spec.SettleTime, spec.AwaitEdit = SettleTime, before.AwaitEdit
@@ -115,6 +119,9 @@ func (c Config) Open(p *plan.Plan, o Options) (*Hooks, error) {
 			h.Close()
 			return nil, fmt.Errorf("spec.hooks.%s: %w", name, err)
 		}
+	}
+	if len(spec.Hooks) == 0 && o.Follows {
+		return h, nil
 	}
 	if len(spec.Hooks) == 0 {
 		h.WebhookPreview, err = c.newWebhookPreview(p, before, o.Changed)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -40,6 +42,33 @@ type ParentHealth struct {
 	Place string
 	// Since is when the parent began to fail in this way, or to wait for this reason.
 	Since time.Time
+}
+
+// Add adds the parents of another shard of the definition. A way to fail of both counts twice.
+func (s *Summary) Add(o Summary) {
+	for _, count := range []struct {
+		to *int32
+		of int32
+	}{
+		{&s.Parents, o.Parents}, {&s.Synced, o.Synced}, {&s.Failing, o.Failing}, {&s.Waiting, o.Waiting}, {&s.Pending, o.Pending},
+		{&s.Updated, o.Updated}, {&s.Inputs, o.Inputs}, {&s.SyncedInputs, o.SyncedInputs}, {&s.FailingInputs, o.FailingInputs},
+		{&s.WaitingInputs, o.WaitingInputs},
+	} {
+		*count.to += count.of
+	}
+	if o.Outdated != nil {
+		s.Outdated = new(ptr.Deref(s.Outdated, 0) + *o.Outdated)
+	}
+	s.Ways += o.Ways
+	join := func(a, b []ParentHealth) []ParentHealth {
+		all := slices.Concat(a, b)
+		return all[:min(len(all), maxNamed)]
+	}
+	s.Failures, s.Waits = join(s.Failures, o.Failures), join(s.Waits, o.Waits)
+	if o.Sweeping && (!s.Sweeping || o.SweepBegan.Before(s.SweepBegan)) {
+		s.SweepBegan = o.SweepBegan
+	}
+	s.Sweeping = s.Sweeping || o.Sweeping
 }
 
 // Summary returns how the parents are, of which there are so many. It takes time for each that fails or waits.

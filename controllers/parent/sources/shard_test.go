@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/runtime/shard"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
 )
 
 // TestManagesInShard has each parent managed in one shard: by its namespace, or by the owner of the definition if it has none.

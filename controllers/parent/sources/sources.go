@@ -16,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
-	"github.com/libretto-k8s/libretto/runtime/shard"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
 )
 
 // Sources are the resources of a definition. The zero value has none.

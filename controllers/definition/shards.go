@@ -1,0 +1,359 @@
+package definition
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/reports"
+	"github.com/libretto-k8s/libretto/controllers/definition/status"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
+)
+
+// shards are what one definition is to a Reconciler that hosts a shard. One shard owns the definition: it alone loads edits, previews them,
+// decides which parents get them, and writes the status. The others follow: they do what the status says, and report.
+type shards struct {
+	here    shard.Range
+	follows bool
+	// others are the last reports of the shards that follow, by index, and missing the indexes of those that have not reported.
+	others  map[int]*reports.Report
+	missing []int
+	// scripts are the revisions by which these have made children. Nil means that no other shard has any. Any goroutine may read it.
+	scripts atomic.Pointer[scriptsElsewhere]
+
+	// mu is held while a report is written.
+	mu         sync.Mutex
+	reported   *reports.Report
+	reportedAt time.Time
+	// guards counts the records of the guard that were stored.
+	guards int
+}
+
+// scriptsElsewhere are revisions by which children of other shards were made, all of them if known is set.
+type scriptsElsewhere struct {
+	ids   []string
+	known bool
+}
+
+// hosts reports whether a definition has parents in the shard.
+func (r *Reconciler) hosts(key controller.Key) bool {
+	return key.Namespace == "" || r.config.Shard.Contains(key.Namespace)
+}
+
+// follows reports whether another shard owns a definition.
+func (r *Reconciler) follows(key controller.Key) bool {
+	return key.Namespace == "" && !r.config.Shard.Owns(key.String())
+}
+
+// isShared reports whether a definition has parents in several shards.
+func (r *Reconciler) isShared(key controller.Key) bool {
+	return key.Namespace == "" && !r.config.Shard.IsWhole()
+}
+
+// enqueueReported enqueues the definition that a report is about, if this shard owns it.
+func (r *Reconciler) enqueueReported(definition string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cache := range r.kinds {
+		for _, object := range cache.List() {
+			if key := apply.KeyOf(object); key.String() == definition && !r.follows(key) {
+				r.queue.Enqueue(key)
+			}
+		}
+	}
+}
+
+// gatherReports notes what the other shards report about a definition. It returns the definition as this shard has to see it.
+func (r *Reconciler) gatherReports(key controller.Key, s *runtimeState, object *unstructured.Unstructured) *unstructured.Unstructured {
+	if !r.isShared(key) {
+		return object
+	}
+	all := r.config.Shard.Reports.Of(key, r.config.Shard.Count)
+	s.shards.here, s.shards.follows = r.config.Shard.Range, r.follows(key)
+	if s.shards.follows {
+		return withGuard(object, all[r.config.Shard.Index])
+	}
+	delete(all, r.config.Shard.Index)
+	s.shards.others, s.shards.missing = all, nil
+	elsewhere := &scriptsElsewhere{known: true}
+	for i := range r.config.Shard.Count {
+		report := all[i]
+		switch {
+		case i == r.config.Shard.Index:
+		case report == nil:
+			s.shards.missing, elsewhere.known = append(s.shards.missing, i), false
+		default:
+			elsewhere.ids, elsewhere.known = append(elsewhere.ids, report.Scripts...), elsewhere.known && report.ScriptsKnown
+		}
+	}
+	s.shards.scripts.Store(elsewhere)
+	return object
+}
+
+// withGuard returns a definition whose status has the record of this shard's guard, in the place of the owner's.
+func withGuard(object *unstructured.Unstructured, own *reports.Report) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	unstructured.RemoveNestedField(object.Object, "status", "deletionGuard")
+	if own == nil || own.Guard == nil {
+		return object
+	}
+	if guard, err := runtime.DefaultUnstructuredConverter.ToUnstructured(own.Guard); err == nil {
+		_ = unstructured.SetNestedMap(object.Object, guard, "status", "deletionGuard") // The status is an object.
+	}
+	return object
+}
+
+// isDecided reports whether the owner of a definition has decided which spec serves, and the status has that.
+func isDecided(object *unstructured.Unstructured) bool {
+	stored := v1alpha1.StoredStatus(object)
+	ready := meta.FindStatusCondition(stored.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || stored.ObservedGeneration != object.GetGeneration() {
+		return false
+	}
+	switch ready.Reason {
+	case reasonNotAccepted, reasonScriptsNotReady, reasonNotHosted:
+		return false
+	case reasonCredentialsNotReady:
+		return ready.Status == metav1.ConditionTrue
+	case reasonEarlierSpec: // It is too long for the status, otherwise.
+		return stored.ScriptRollout != nil && stored.ScriptRollout.StableSpec != nil
+	}
+	return true
+}
+
+// followRollout returns the state that the owner of the definition has decided.
+func (s *runtimeState) followRollout(object *unstructured.Unstructured) rollout.Progress {
+	state := s.rolloutState(object)
+	return rollout.Progress{Managed: s.running != nil && s.isManaged(s.running, object), Next: state, Serving: s.stableScripts(&state)}
+}
+
+// parents returns the parents of other shards, and whether all of them are known.
+func (s *shards) parents() (all []rollout.Parent, known bool) {
+	for _, index := range slices.Sorted(maps.Keys(s.others)) {
+		report := s.others[index]
+		if report.Summary == nil || len(report.Parents) < int(report.Summary.Parents) {
+			return nil, false
+		}
+		for _, p := range report.Parents {
+			all = append(all, p.Rollout())
+		}
+	}
+	return all, len(s.missing) == 0
+}
+
+// exceeded returns an edit that the guard of another shard holds and that can be taken back, or nothing. What it says about an edit that
+// serves no more is old.
+func (s *shards) exceeded(state *rollout.State) rollout.Exceeded {
+	for _, index := range slices.Sorted(maps.Keys(s.others)) {
+		over := s.others[index].Hold.Exceeded
+		if over.Revision != "" && (over.Revision == state.UpdatedRevision || over.Revision == state.StableRevision) {
+			over.Message = s.name(index) + ": " + over.Message
+			return over
+		}
+	}
+	return rollout.Exceeded{}
+}
+
+// hold returns what the guard of another shard holds and can't be taken back, or nothing.
+func (s *shards) hold() (id, message string) {
+	for _, index := range slices.Sorted(maps.Keys(s.others)) {
+		if hold := s.others[index].Hold; hold.ID != "" {
+			return hold.ID, s.name(index) + ": " + hold.Message
+		}
+	}
+	return "", ""
+}
+
+func (s *shards) name(index int) string {
+	return "shard " + shard.Range{Index: index, Count: s.here.Count}.String()
+}
+
+// addTo adds the parents of other shards to what the status says of them.
+func (s *shards) addTo(parents status.Parents) status.Parents {
+	if len(s.others)+len(s.missing) == 0 || parents.Summary == nil {
+		return parents
+	}
+	summary := *parents.Summary
+	for _, index := range slices.Sorted(maps.Keys(s.others)) {
+		if other := s.others[index].Summary; other != nil {
+			summary.Add(*other)
+		} else {
+			parents.Keep = true
+		}
+	}
+	parents.Keep = parents.Keep || len(s.missing) > 0
+	parents.Summary = &summary
+	return parents
+}
+
+// addToReady returns the condition Ready of a definition with what keeps other shards from being ready.
+func (s *shards) addToReady(c metav1.Condition) metav1.Condition {
+	if c.Status != metav1.ConditionTrue {
+		return c
+	}
+	if len(s.missing) > 0 {
+		var names []string
+		for _, index := range s.missing {
+			names = append(names, s.name(index))
+		}
+		c.Status, c.Reason = metav1.ConditionFalse, reasonStarting
+		c.Message = "the parents of all shards are synced but those of " + strings.Join(names, ", ") +
+			", which have not reported: see who holds them by kubectl get leases"
+		return c
+	}
+	for _, index := range slices.Sorted(maps.Keys(s.others)) {
+		if ready := s.others[index].Ready; ready.Status != metav1.ConditionTrue {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, ready.Reason, s.name(index)+": "+ready.Message
+			return c
+		}
+	}
+	return c
+}
+
+// shareOf returns the share of a shard in a limit. Of a percentage of its own children each shard has all. A number is divided, so that all
+// shards together do not exceed it.
+func (s *shards) shareOf(limit *intstr.IntOrString) *intstr.IntOrString {
+	if limit == nil || limit.Type != intstr.Int || s.here.Count <= 1 {
+		return limit
+	}
+	return new(intstr.FromInt32(limit.IntVal / int32(s.here.Count)))
+}
+
+// report tells the owner of a definition how it is in this shard. It returns after how long to do so again, or zero.
+func (r *Reconciler) report(
+	ctx context.Context, key controller.Key, object *unstructured.Unstructured, s *runtimeState, view statusView,
+) (again time.Duration, err error) {
+	for {
+		s.shards.mu.Lock()
+		guards := s.shards.guards
+		s.shards.mu.Unlock()
+		next := r.newReport(object, s, view)
+		s.shards.mu.Lock()
+		if guards == s.shards.guards { // Otherwise the record may be another one.
+			again, err = r.sendReport(ctx, key, s, next, v1alpha1.StoredStatus(object))
+			s.shards.mu.Unlock()
+			return again, err
+		}
+		s.shards.mu.Unlock()
+	}
+}
+
+// sendReport writes a report if it has changed. While no edit is rolled out, what it says of parents may wait. The caller holds mu.
+func (r *Reconciler) sendReport(
+	ctx context.Context, key controller.Key, s *runtimeState, next *reports.Report, stored v1alpha1.DefinitionStatus,
+) (time.Duration, error) {
+	now, last := r.config.Environment.Clock.Now(), s.shards.reported
+	if last != nil {
+		if equality.Semantic.DeepEqual(last, next) {
+			return 0, nil
+		}
+		rollsOut := stored.ScriptRollout != nil && stored.ScriptRollout.UpdatedRevision != ""
+		onlyParents := *next
+		onlyParents.Summary, onlyParents.Parents, onlyParents.Scripts = last.Summary, last.Parents, last.Scripts
+		wait := s.shards.reportedAt.Add(status.ParentsInterval).Sub(now)
+		if wait > 0 && !rollsOut && equality.Semantic.DeepEqual(last, &onlyParents) {
+			return wait, nil
+		}
+	}
+	if err := r.config.Shard.Reports.Write(ctx, key, r.config.Shard.Range, next); err != nil {
+		return 0, err
+	}
+	s.shards.reported, s.shards.reportedAt = next, now
+	return 0, nil
+}
+
+// newReport returns the report about a definition.
+func (r *Reconciler) newReport(object *unstructured.Unstructured, s *runtimeState, view statusView) *reports.Report {
+	ready := *meta.FindStatusCondition(view.conditions, v1alpha1.ConditionReady)
+	next := &reports.Report{Ready: ready, Summary: view.running.parents.Summary, ScriptsKnown: true}
+	if s.guard != nil {
+		next.Guard = s.guard.Record().Status()
+		next.Hold.ID, next.Hold.Message = s.guardHold()
+		next.Hold.Exceeded = s.exceededBy(s.running)
+	}
+	if s.running == nil {
+		return next
+	}
+	if problem := s.running.hooks.Problem(); problem != "" {
+		next.Ready.Status, next.Ready.Reason, next.Ready.Message = metav1.ConditionFalse, reasonScriptsNotReady, problem
+	}
+	for _, i := range s.all() {
+		ids, known := i.reconciler.ScriptRevisions()
+		next.Scripts, next.ScriptsKnown = append(next.Scripts, ids...), next.ScriptsKnown && known
+	}
+	slices.Sort(next.Scripts)
+	next.Scripts = slices.Compact(next.Scripts)
+	if rollout.IsManaged(s.rollout, v1alpha1.StoredStatus(object).ScriptRollout) && s.running.synced.Load() {
+		keys := labelsOfSteps(s.rollout)
+		for _, p := range r.rolloutParents(s, s.rolloutState(object)) {
+			next.Parents = append(next.Parents, reports.ParentOf(p, keys))
+		}
+		slices.SortFunc(next.Parents, func(a, b reports.Parent) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return next
+}
+
+// labelsOfSteps returns the labels that the selectors of steps look at.
+func labelsOfSteps(spec *v1alpha1.ScriptRollout) (keys []string) {
+	for _, step := range ptr.Deref(spec, v1alpha1.ScriptRollout{}).Steps {
+		selector, err := metav1.LabelSelectorAsSelector(step.Selector)
+		if step.Selector == nil || err != nil {
+			continue
+		}
+		requirements, _ := selector.Requirements()
+		for i := range requirements {
+			keys = append(keys, requirements[i].Key())
+		}
+	}
+	return keys
+}
+
+// storeReportedGuard stores a record of the guard of a shard that follows.
+func (r *Reconciler) storeReportedGuard(ctx context.Context, key controller.Key, s *runtimeState, record rollout.Record) error {
+	s.shards.mu.Lock()
+	defer s.shards.mu.Unlock()
+	next := reports.Report{Ready: metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonStarting}}
+	if s.shards.reported != nil {
+		next = *s.shards.reported
+	}
+	next.Guard = record.Status()
+	if err := r.config.Shard.Reports.Write(ctx, key, r.config.Shard.Range, &next); err != nil {
+		return err
+	}
+	s.shards.reported = &next
+	s.shards.guards++
+	return nil
+}
+
+// forgetReports deletes the reports about a definition that is gone.
+func (r *Reconciler) forgetReports(ctx context.Context, key controller.Key) error {
+	if !r.isShared(key) {
+		return nil
+	}
+	for i := range r.config.Shard.Count {
+		if i != r.config.Shard.Index && r.follows(key) {
+			continue // It is for the owner to delete.
+		}
+		if err := r.config.Shard.Reports.Delete(ctx, key, shard.Range{Index: i, Count: r.config.Shard.Count}); err != nil {
+			return fmt.Errorf("%s: its reports: %w", key, err)
+		}
+	}
+	return nil
+}
