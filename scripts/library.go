@@ -92,7 +92,9 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	if spec.Archive != nil {
 		t.kept.archiver = newArchiver(l.Config, spec, &t.kept.revisions.unarchived, t.retained, t.onArchived)
 		t.kept.loads = newLoads(ctx, t)
-		go t.kept.archiver.run(ctx)
+		if !spec.Follows { // Otherwise it only reads the archive.
+			go t.kept.archiver.run(ctx)
+		}
 	}
 	t.trigger()
 	for origin := range spec.origins() {

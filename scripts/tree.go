@@ -279,7 +279,7 @@ func (t *Tree) serve(ctx context.Context, d *moduleTree, revision *Revision, pre
 		return
 	}
 	passed := t.kept.verdicts.serve(d)
-	if t.kept.archiver != nil && !t.spec.Follows {
+	if t.kept.archiver != nil && !t.spec.Follows { // Nobody would take it out of the queue.
 		t.kept.archiver.offer(revision.ID, archive.Revision{Files: d.sourceFiles(), Hooks: t.hooks, TestsPassed: passed})
 	}
 	if revision != before {

@@ -166,7 +166,7 @@ func (r *Reconciler) openCaches(key controller.Key, object *unstructured.Unstruc
 		return
 	}
 	if p, refusal := r.planner.Plan(object); refusal == nil {
-		r.standby.Open(p, r.config.Environment.In(p.Namespace, p.Config.Account).Pool)
+		r.standby.Open(p, r.config.Environment.In(p.Namespace, p.Config.Account).Pool, r.hooks)
 	}
 }
 
@@ -181,8 +181,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.openCaches(key, object)
 		return controller.Result{}, nil
 	}
-	defer r.standby.Close(key) // Its instance has opened what it needs by then.
 	if object == nil || !r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) {
+		r.standby.Close(key)
 		return controller.Result{}, r.remove(ctx, key, object)
 	}
 	if r.isShared(key) && !r.config.Shard.Reports.HasSynced() {
@@ -210,6 +210,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	r.guardEdit(object, s) // What is approved is so before a pass asks.
 	r.assign(object, s)
 	r.advance(key, object, s)
+	if s.running != nil || refusal != nil { // What it needs is open, and its scripts have loaded.
+		r.standby.Close(key)
+	}
 	r.updateTestInputs(s.all()...)
 	r.updatePreviewInputs(object, s)
 	s.expire()

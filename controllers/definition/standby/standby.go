@@ -1,5 +1,5 @@
-// Package standby fills the caches that definitions need while a host waits to lead, so that it can work at once when it does. It reads,
-// and writes nothing.
+// Package standby fills the caches that definitions need, and compiles their scripts, while a host waits to lead, so that it can work at once
+// when it does. It reads, and writes nothing.
 package standby
 
 import (
@@ -7,27 +7,30 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// Caches are the caches that are open for definitions which do not run yet. The zero value has none. Its methods are called by several
-// goroutines.
+// Caches are the caches and the scripts that are open for definitions which do not run yet. The zero value has none. Its methods are called by
+// several goroutines.
 type Caches struct {
 	mu           sync.Mutex
 	byDefinition map[controller.Key]opened
 }
 
-// opened are the caches of one definition, in one generation.
+// opened are the caches and the hooks of one definition, in one generation.
 type opened struct {
 	uid        types.UID
 	generation int64
 	handles    []*informer.Handle
+	hooks      *hooks.Hooks // Nil if they can't be opened.
 }
 
-// Open opens the caches of a definition in a pool, unless they are open. They are the same ones that an instance of the plan opens later.
-func (c *Caches) Open(p *plan.Plan, pool *informer.Pool) {
+// Open opens the caches of a definition in a pool, and its hooks, unless they are open. They are the same ones that an instance of the plan
+// opens later: caches are shared, and so are programs of equal scripts.
+func (c *Caches) Open(p *plan.Plan, pool *informer.Pool, config hooks.Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.byDefinition[p.Key()]
@@ -38,6 +41,8 @@ func (c *Caches) Open(p *plan.Plan, pool *informer.Pool) {
 	for _, resource := range p.Resources() {
 		next.handles = append(next.handles, pool.Open(resource.GroupVersionResource))
 	}
+	// Why they can't be opened is for the host that leads to say.
+	next.hooks, _ = config.Open(p, hooks.Options{Follows: true, Changed: func() {}})
 	if c.byDefinition == nil {
 		c.byDefinition = map[controller.Key]opened{}
 	}
@@ -66,5 +71,8 @@ func (c *Caches) CloseAll() {
 func (o opened) close() {
 	for _, handle := range o.handles {
 		handle.Close()
+	}
+	if o.hooks != nil {
+		o.hooks.Close()
 	}
 }
