@@ -216,14 +216,14 @@ type DeletionGuard struct {
 	// MaxDeletedChildren limits the children that are deleted.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 0",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
 	MaxDeletedChildren *intstr.IntOrString `json:"maxDeletedChildren,omitempty"`
 	// MaxRecreatedChildren limits the children that are deleted and created again.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 0",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
 	MaxRecreatedChildren *intstr.IntOrString `json:"maxRecreatedChildren,omitempty"`
 }
 

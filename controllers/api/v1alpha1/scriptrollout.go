@@ -70,20 +70,20 @@ type ScriptPreview struct {
 	// MaxDeletedChildren limits the children that the edit deletes.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 0",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
 	MaxDeletedChildren *intstr.IntOrString `json:"maxDeletedChildren,omitempty"`
 	// MaxRecreatedChildren limits the children that the edit deletes and creates again.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 0",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
 	MaxRecreatedChildren *intstr.IntOrString `json:"maxRecreatedChildren,omitempty"`
 	// MaxFailingParents limits the parents that fail with the edit and not without it.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 0",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
 	MaxFailingParents *intstr.IntOrString `json:"maxFailingParents,omitempty"`
 }
 
@@ -98,8 +98,8 @@ type ScriptRolloutStep struct {
 	// hash of their UIDs.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 : string(self).matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1, or a percentage from 1% to 100% such as 10%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 1",message="must be a number of at least 1, or a percentage from 1% to 100% such as 10%"
+	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	Parents *intstr.IntOrString `json:"parents,omitempty"`
 	// PauseSeconds is the time between the moment when the step goes well and the next
 	// step. Defaults to 0.

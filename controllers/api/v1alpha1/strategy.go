@@ -65,14 +65,17 @@ type ChildUpdateStrategy struct {
 	// continues with the next. Methods that are not rolling ignore them.
 	// +optional
 	StatusChecks ChildStatusChecks `json:"statusChecks,omitzero"`
+	// Of fields that are a number or a percentage, text is checked by its pattern, and the type by "in": Kubernetes 1.33 takes their text to be
+	// as long as a request, so that a rule which compares or matches it costs too much there, and the CustomResourceDefinition is refused.
+
 	// MaxUnavailable is the number of children of this rule that may be unavailable
 	// during a rolling update: a number of at least 1, or a percentage of the desired
 	// children from 1% to 100%, rounded down but never below one child. Defaults to 1,
 	// as in metacontroller.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 : string(self).matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1, or a percentage from 1% to 100% such as 25%"
+	// +kubebuilder:validation:XValidation:rule="type(self) in [string] || self >= 1",message="must be a number of at least 1, or a percentage from 1% to 100% such as 25%"
+	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// Order is the order of a rolling update: AsListed, that of the hook's answer, or
 	// Reverse, from the last child to the first, as a StatefulSet starts with the
