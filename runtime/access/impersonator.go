@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -188,23 +189,39 @@ func (i *Impersonator) of(account identity.Account) *authentication {
 	return a
 }
 
+// constrainedSince is the version of the first API server that knows constrained impersonation (KEP-5284) by default.
+var constrainedSince = version.MustParseGeneric("1.36")
+
 // mayImpersonate reports whether the host may impersonate an account, by either of the two rights that there are for it.
 func (i *Impersonator) mayImpersonate(ctx context.Context, account identity.Account) (bool, error) {
 	if i.byToken {
 		return false, nil
 	}
-	for _, right := range []authorizationv1.ResourceAttributes{
-		{Group: "authentication.k8s.io", Verb: "impersonate:serviceaccount"}, // Constrained impersonation (KEP-5284).
-		{Verb: "impersonate"},
-	} {
-		right.Resource, right.Namespace, right.Name = "serviceaccounts", account.Namespace, account.Name
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
-		answer, err := i.host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil || answer.Status.Allowed {
-			return err == nil, err
+	constrained, err := i.has(ctx, "authentication.k8s.io", "impersonate:serviceaccount", account)
+	if err != nil {
+		return false, err
+	}
+	if constrained {
+		// An older API server grants the right as any other, and then refuses all requests that it is for.
+		info, err := i.host.Discovery().ServerVersion()
+		if err != nil {
+			return false, err
+		}
+		if served, err := version.ParseGeneric(info.GitVersion); err != nil || served.AtLeast(constrainedSince) {
+			return true, nil
 		}
 	}
-	return false, nil
+	return i.has(ctx, "", "impersonate", account)
+}
+
+// has reports whether the host has a right on an account.
+func (i *Impersonator) has(ctx context.Context, group, verb string, account identity.Account) (bool, error) {
+	right := &authorizationv1.ResourceAttributes{
+		Group: group, Verb: verb, Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name,
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right}}
+	answer, err := i.host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	return err == nil && answer.Status.Allowed, err
 }
 
 // issue returns a token of an account for the API server, and when it expires.

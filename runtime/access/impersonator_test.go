@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -23,6 +24,7 @@ import (
 type apiServer struct {
 	verbs map[string]bool // of the host on serviceaccounts
 	code  int             // of a token request
+	minor string          // of the API server's version
 	clock *clocktesting.FakePassiveClock
 	asked int
 	as    []string
@@ -31,6 +33,9 @@ type apiServer struct {
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
+	case r.URL.Path == "/version":
+		s.asked++
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: "v1." + s.minor + ".2+k3s1"})
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 		s.asked++
 		var review authorizationv1.SelfSubjectAccessReview
@@ -82,23 +87,27 @@ func newImpersonated(t *testing.T, s *apiServer, change ...func(*rest.Config)) k
 // TestImpersonator makes requests as accounts, by each right that a host may have.
 func TestImpersonator(t *testing.T) {
 	const byUser, byToken = "Bearer host system:serviceaccount:a:robot", "Bearer of-robot "
+	constrained := map[string]bool{"impersonate:serviceaccount": true}
 	for name, tc := range map[string]struct {
 		verbs map[string]bool
+		minor string
 		code  int
 		as    string
 		err   string
 		// asked is how many questions two requests, and one after six minutes, cost.
 		asked int
 	}{
-		"constrained":     {verbs: map[string]bool{"impersonate:serviceaccount": true}, as: byUser, asked: 2},
+		"constrained":     {verbs: constrained, minor: "36", as: byUser, asked: 4},
 		"not constrained": {verbs: map[string]bool{"impersonate": true}, as: byUser, asked: 4},
+		"both, older":     {verbs: map[string]bool{"impersonate:serviceaccount": true, "impersonate": true}, minor: "35", as: byUser, asked: 6},
+		"token, older":    {verbs: constrained, minor: "35", code: http.StatusCreated, as: byToken, asked: 4},
 		"token":           {code: http.StatusCreated, as: byToken, asked: 3},
 		"neither":         {code: http.StatusForbidden, err: "): libretto rbac -f FILES --host prints what the host needs", asked: 6},
 		"no such account": {code: http.StatusNotFound, err: "ServiceAccount a/robot is not there", asked: 6},
 		"broken":          {code: http.StatusTeapot, err: "ServiceAccount a/robot: no token", asked: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &apiServer{verbs: tc.verbs, code: tc.code}
+			s := &apiServer{verbs: tc.verbs, minor: tc.minor, code: tc.code}
 			client := newImpersonated(t, s)
 			ctx := identity.WithAccount(t.Context(), identity.Account{Namespace: "a", Name: "robot"})
 			for n := range 3 {
