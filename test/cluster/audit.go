@@ -39,8 +39,11 @@ type Request struct {
 	// ImpersonatedUser is as whom User makes the request, or empty.
 	ImpersonatedUser string
 	Code             int
-	Time             time.Time
-	Annotations      map[string]string
+	// Time is when it was received, and Done when it was answered.
+	Time, Done  time.Time
+	Annotations map[string]string
+	// Sent and Answered are the bodies of a write, if the control plane has Options.AuditBodies.
+	Sent, Answered json.RawMessage
 }
 
 func (r Request) String() string {
@@ -219,7 +222,10 @@ type auditEvent struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
 	RequestReceivedTimestamp time.Time         `json:"requestReceivedTimestamp"`
+	StageTimestamp           time.Time         `json:"stageTimestamp"`
 	Annotations              map[string]string `json:"annotations"`
+	RequestObject            json.RawMessage   `json:"requestObject"`
+	ResponseObject           json.RawMessage   `json:"responseObject"`
 }
 
 func (e auditEvent) request() Request {
@@ -239,7 +245,10 @@ func (e auditEvent) request() Request {
 		ImpersonatedUser: e.ImpersonatedUser.Username,
 		Code:             e.ResponseStatus.Code,
 		Time:             e.RequestReceivedTimestamp,
+		Done:             e.StageTimestamp,
 		Annotations:      e.Annotations,
+		Sent:             e.RequestObject,
+		Answered:         e.ResponseObject,
 	}
 }
 

@@ -14,8 +14,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"k8s.io/client-go/discovery"
@@ -40,6 +42,7 @@ type Cluster struct {
 	Dir string
 
 	process *process // nil if it was not started here
+	args    []string // with which it is started again
 	dynamic *dynamic.DynamicClient
 	rest    *discovery.DiscoveryClient
 
@@ -54,6 +57,10 @@ type Cluster struct {
 type Options struct {
 	// Dir keeps data and logs after the end. Empty stands for a temporary directory.
 	Dir string
+	// Port is that of the API server. 0 takes a free one.
+	Port int
+	// AuditBodies puts into the audit log what is sent with each write, and what is answered: Request.Sent and Request.Answered.
+	AuditBodies bool
 }
 
 // Start starts a control plane and waits until it can be used, or the context ends. The caller has to call Stop; if
@@ -67,6 +74,12 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Dir != "" {
 		args = append(args, "--dir", options.Dir)
 	}
+	if options.Port != 0 {
+		args = append(args, "--port", strconv.Itoa(options.Port))
+	}
+	if options.AuditBodies {
+		args = append(args, "--audit-bodies")
+	}
 	process, kubeconfig, err := startProcess(ctx, exec.Command(binary, args...))
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
@@ -75,8 +88,35 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(err, process.stop())
 	}
-	c.process = process
+	c.process, c.args = process, args
 	return c, nil
+}
+
+// Signal sends the control plane's process a signal.
+func (c *Cluster) Signal(signal os.Signal) error { return c.process.command.Process.Signal(signal) }
+
+// Kill ends a control plane that was started here at once, as kill -9 does. Restart starts it again.
+func (c *Cluster) Kill() error {
+	if err := c.process.command.Process.Kill(); err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	<-c.process.done
+	return nil
+}
+
+// Restart starts a control plane that was killed again, and returns when it can be used. If it was started with a Dir and a Port, it is the same
+// for its clients.
+func (c *Cluster) Restart(ctx context.Context) error {
+	binary, err := Binary("controlplane")
+	if err != nil {
+		return err
+	}
+	process, _, err := startProcess(ctx, exec.Command(binary, c.args...))
+	if err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	c.process = process
+	return nil
 }
 
 // Attach makes a Cluster of a control plane that runs already. Stop leaves it running.

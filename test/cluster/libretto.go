@@ -100,6 +100,9 @@ func (l *Libretto) Signal(signal os.Signal) error { return l.program.command.Pro
 // Ended reports whether the process is gone.
 func (l *Libretto) Ended() bool { return l.program.Ended() }
 
+// Done is closed when the process is gone.
+func (l *Libretto) Done() <-chan struct{} { return l.program.done }
+
 // Log is what the process has logged so far.
 func (l *Libretto) Log() string { return l.output.String() }
 

@@ -21,6 +21,15 @@ var shared *Cluster
 // Main runs the tests of a package with one control plane for all, and returns the exit code. It is all that a
 // package's TestMain needs.
 func Main(m *testing.M) int {
+	return run(m, open)
+}
+
+// MainWith is Main with a control plane of the package's own, which is started with options.
+func MainWith(m *testing.M, options Options) int {
+	return run(m, func() (*Cluster, error) { return startInTime(options) })
+}
+
+func run(m *testing.M, open func() (*Cluster, error)) int {
 	c, err := open()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,9 +49,13 @@ func open() (*Cluster, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return Attach(path)
 	}
+	return startInTime(Options{})
+}
+
+func startInTime(options Options) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	return Start(ctx, Options{})
+	return Start(ctx, options)
 }
 
 // Get is the control plane of the test package.

@@ -19,8 +19,8 @@ const serviceRange = "10.96.0.0/16"
 //
 // The options are set by flag, which is the interface that Kubernetes keeps stable, but the command around them is left
 // out: it takes over signals and logging, which belong to this program and can be set up only once in a process.
-func runAPIServer(ctx context.Context, dir, etcd string, listener net.Listener, creds *credentials) error {
-	policy, err := writeAuditPolicy(dir)
+func runAPIServer(ctx context.Context, dir, etcd string, listener net.Listener, creds *credentials, auditPolicy string) error {
+	policy, err := writeAuditPolicy(dir, auditPolicy)
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 )
 
-// auditPolicy keeps who asked for what, which is what tests count. It leaves out the bodies, the API server's talk with
-// itself, and what the control plane's own parts read.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
+// auditPolicy keeps who asked for what, which is what tests count. It leaves out the API server's talk with itself, what the control plane's
+// own parts read, and bodies, unless those of writes are wanted.
+func auditPolicy(bodies bool) string {
+	policy := `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 omitManagedFields: true
@@ -20,12 +21,18 @@ rules:
   verbs: [get, list, watch]
 - level: None
   nonResourceURLs: ["/healthz*", "/readyz*", "/livez*", "/metrics*", "/openapi*"]
-- level: Metadata
 `
+	if bodies {
+		policy += `- level: RequestResponse
+  verbs: [create, update, patch, delete, deletecollection]
+`
+	}
+	return policy + "- level: Metadata\n"
+}
 
-func writeAuditPolicy(dir string) (string, error) {
+func writeAuditPolicy(dir, policy string) (string, error) {
 	path := filepath.Join(dir, "audit-policy.yaml")
-	if err := os.WriteFile(path, []byte(auditPolicy), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
 		return "", fmt.Errorf("audit policy: %w", err)
 	}
 	return path, nil

@@ -7,11 +7,13 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -33,13 +35,17 @@ type credentials struct {
 	tokens    map[string]string // user to token
 }
 
-// makeCredentials makes new secrets and writes those that Kubernetes wants to read from files.
+// makeCredentials returns the secrets that an earlier run left, as its clients have them, or makes new ones and writes those that Kubernetes
+// wants to read from files.
 func makeCredentials(dir string) (*credentials, error) {
 	c := &credentials{
 		caFile:    filepath.Join(dir, "ca.crt"),
 		keyFile:   filepath.Join(dir, "server.key"),
 		tokenFile: filepath.Join(dir, "tokens.csv"),
 		tokens:    map[string]string{adminUser: rand.Text(), componentUser: rand.Text()},
+	}
+	if err := c.read(); !errors.Is(err, os.ErrNotExist) {
+		return c, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -54,17 +60,37 @@ func makeCredentials(dir string) (*credentials, error) {
 		return nil, fmt.Errorf("server certificate: %w", err)
 	}
 	c.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
-	files := map[string][]byte{
-		c.caFile:    c.caPEM,
-		c.keyFile:   pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
-		c.tokenFile: []byte(c.tokenList()),
+	files := []struct {
+		path    string
+		content []byte
+	}{ // What read looks at comes last.
+		{c.keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})},
+		{c.caFile, c.caPEM},
+		{c.tokenFile, []byte(c.tokenList())},
 	}
-	for path, content := range files {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
+	for _, file := range files {
+		if err := os.WriteFile(file.path, file.content, 0o600); err != nil {
 			return nil, fmt.Errorf("credentials: %w", err)
 		}
 	}
 	return c, nil
+}
+
+// read takes the secrets from the files. The error is os.ErrNotExist if there are none.
+func (c *credentials) read() error {
+	list, err := os.ReadFile(c.tokenFile)
+	if err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if fields := strings.Split(line, ","); len(fields) > 1 {
+			c.tokens[fields[1]] = fields[0]
+		}
+	}
+	if c.caPEM, err = os.ReadFile(c.caFile); err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
+	return nil
 }
 
 // selfSigned makes the API server's certificate, which is at the same time the authority its clients trust. An

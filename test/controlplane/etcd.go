@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/klog/v2"
 )
 
 // socketPath is where etcd listens: a socket in the directory needs no port and is nobody else's.
@@ -34,10 +39,23 @@ func startEtcd(ctx context.Context, dir string) (string, error) {
 	}
 	select {
 	case <-server.Server.ReadyNotify():
+		go compactWhenAsked(server)
 		return endpoint.String(), nil
 	case err := <-server.Err():
 		return "", fmt.Errorf("etcd: %w", err)
 	case <-ctx.Done():
 		return "", fmt.Errorf("etcd: %w", context.Cause(ctx))
+	}
+}
+
+// compactWhenAsked drops the history of all objects at each SIGUSR1, so that what begins at an older version finds it gone.
+func compactWhenAsked(server *embed.Etcd) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	for range signals {
+		request := &etcdserverpb.CompactionRequest{Revision: server.Server.KV().Rev(), Physical: true}
+		if _, err := server.Server.Compact(context.Background(), request); err != nil {
+			klog.ErrorS(err, "compaction")
+		}
 	}
 }

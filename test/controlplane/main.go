@@ -38,6 +38,8 @@ func main() {
 // options are the command line's.
 type options struct {
 	dir            string
+	port           int
+	bodies         bool
 	stopOnStdinEOF bool
 }
 
@@ -46,6 +48,8 @@ func parse(w world) (options, error) {
 	flags := flag.NewFlagSet("controlplane", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are printed once, with all others
 	flags.StringVar(&o.dir, "dir", "", "keep data, kubeconfig and logs in this directory; without it a temporary one is made, and removed at the end")
+	flags.IntVar(&o.port, "port", 0, "port of the API server; with the --dir of one that ended, clients find everything as it was; 0 takes a free one")
+	flags.BoolVar(&o.bodies, "audit-bodies", false, "put into the audit log what is sent with each write, and what is answered")
 	flags.BoolVar(&o.stopOnStdinEOF, "stop-on-stdin-eof", false, "stop when standard input closes, so that the end of the starting program, however it comes, is the end of this one")
 	if err := flags.Parse(w.args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -91,7 +95,7 @@ func serve(w world, o options) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := start(ctx, stop, dir.path)
+	kubeconfig, err := start(ctx, stop, dir.path, o)
 	if err == nil {
 		fmt.Fprintf(w.stdout, "KUBECONFIG=%s\n", kubeconfig)
 		<-ctx.Done()

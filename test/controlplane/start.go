@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,7 @@ const readyPoll = 20 * time.Millisecond
 // start brings the parts up in the order in which they need each other, and returns the path of the kubeconfig. A part
 // that ends later calls fail with the reason. The end of ctx ends only the start: the parts end with the process, as
 // some of them exit on a signal, before the directory could be removed.
-func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (string, error) {
+func start(ctx context.Context, fail context.CancelCauseFunc, dir string, o options) (string, error) {
 	// The start makes much garbage and leaves little; collecting less of it meanwhile saves a sixth of the time. Later half as much as Go
 	// does by itself is collected: of the processor time of tests a sixth was garbage collection.
 	debug.SetGCPercent(400)
@@ -40,14 +41,14 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (strin
 		return "", err
 	}
 	// 3. The API server. The listener is ours, so that no other program can take the port in between.
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
 		return "", fmt.Errorf("api server's port: %w", err)
 	}
 	server := "https://" + listener.Addr().String()
 	parts := context.WithoutCancel(ctx)
 	inBackground(fail, "kube-apiserver", func() error {
-		return runAPIServer(parts, dir, endpoint, listener, creds)
+		return runAPIServer(parts, dir, endpoint, listener, creds, auditPolicy(o.bodies))
 	})
 	config := creds.restConfig(server)
 	if err := waitForAPIServer(ctx, config); err != nil {
