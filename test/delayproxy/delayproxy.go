@@ -1,6 +1,7 @@
 // Package delayproxy stands between a program and an API server, and makes what is fast on one machine as slow as a
 // network, a busy API server or a lagging watch cache would: requests before the API server sees them, replies after it
-// has acted, and the events of watches. Delays are set by verb and resource, and can be changed at any time.
+// has acted, and the events of watches. Delays are set by verb and resource, and can be changed at any time. So are faults: requests that are
+// refused or don't arrive, replies that are lost, and watches that are cut.
 //
 //	proxy, err := delayproxy.Start(config, t.TempDir())
 //	...
@@ -14,12 +15,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -56,8 +60,13 @@ type Proxy struct {
 	server *http.Server
 	done   chan struct{}
 
-	mu    sync.RWMutex
-	rules []Rule
+	faults   faults
+	name     atomic.Pointer[string]
+	requests atomic.Int64
+
+	mu      sync.RWMutex
+	rules   []Rule
+	streams map[*stream]bool // of the watches that are open
 }
 
 // Start starts a proxy to the API server of config, on a port of this machine, and writes a kubeconfig into dir. It has
@@ -75,7 +84,7 @@ func Start(config *rest.Config, dir string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delay proxy: %w", err)
 	}
-	p := &Proxy{Kubeconfig: filepath.Join(dir, "delayed.kubeconfig"), done: make(chan struct{})}
+	p := &Proxy{Kubeconfig: filepath.Join(dir, "delayed.kubeconfig"), done: make(chan struct{}), streams: map[*stream]bool{}}
 	p.server = &http.Server{Handler: p.handler(target, transport), ReadHeaderTimeout: time.Minute}
 	if err := writeKubeconfig(p.Kubeconfig, "http://"+listener.Addr().String()); err != nil {
 		return nil, errors.Join(fmt.Errorf("delay proxy: %w", err), listener.Close())
@@ -120,15 +129,29 @@ func (p *Proxy) handler(target *url.URL, transport http.RoundTripper) http.Handl
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return p.roundTrip(transport, r) }),
 		FlushInterval: -1, // Events are not to wait for more of them.
+		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if errors.Is(err, errCut) || p.name.Load() != nil { // Nor does a client get an answer from an API server that is gone.
+				panic(http.ErrAbortHandler)
+			}
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
 	}
 }
 
-// roundTrip delays one request.
+// errCut is why a client gets no answer.
+var errCut = errors.New("the connection was cut")
+
+// roundTrip delays one request, or has it go wrong.
 func (p *Proxy) roundTrip(transport http.RoundTripper, r *http.Request) (*http.Response, error) {
 	what := parse(r)
+	if id := p.auditID(); id != "" {
+		r.Header.Set("Audit-ID", id)
+	}
+	fault := p.faults.next(what)
+	if response, err := fault.before(r, what); response != nil || err != nil {
+		return response, err
+	}
 	if err := sleep(r.Context(), p.ruleFor(what).Request); err != nil {
 		return nil, err
 	}
@@ -136,13 +159,30 @@ func (p *Proxy) roundTrip(transport http.RoundTripper, r *http.Request) (*http.R
 	if err != nil {
 		return nil, err
 	}
+	if response, err = fault.after(r, response); err != nil {
+		return nil, err
+	}
 	if err := sleep(r.Context(), p.ruleFor(what).Reply); err != nil {
 		return nil, errors.Join(err, response.Body.Close())
 	}
 	if what.verb == "watch" {
-		response.Body = delayed(response.Body, func() time.Duration { return p.ruleFor(what).Events })
+		response.Body = p.watched(response.Body, func() time.Duration { return p.ruleFor(what).Events })
 	}
 	return response, nil
+}
+
+// watched returns the body of a watch, with its delays, which is cut when all are.
+func (p *Proxy) watched(body io.ReadCloser, delay func() time.Duration) io.ReadCloser {
+	s := delayed(body, delay)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams[s] = true
+	s.ended = func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.streams, s)
+	}
+	return s
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -14,6 +14,8 @@ type stream struct {
 	// closed ends a Read that waits.
 	closed chan struct{}
 	once   sync.Once
+	// ended is called when the stream is closed, if it is not nil.
+	ended func()
 
 	mu    sync.Mutex
 	parts []part
@@ -29,7 +31,7 @@ type part struct {
 }
 
 // delayed returns body, but for the delay that each part has when it comes.
-func delayed(body io.ReadCloser, delay func() time.Duration) io.ReadCloser {
+func delayed(body io.ReadCloser, delay func() time.Duration) *stream {
 	s := &stream{body: body, delay: delay, closed: make(chan struct{}), more: make(chan struct{}, 1)}
 	go s.receive()
 	return s
@@ -69,6 +71,11 @@ func (s *stream) add(p part) {
 func (s *stream) Read(into []byte) (int, error) {
 	for {
 		next, ok := s.first()
+		select {
+		case <-s.closed:
+			return 0, io.ErrClosedPipe
+		default:
+		}
 		switch wait := time.Until(next.due); {
 		case !ok:
 			select {
@@ -114,5 +121,11 @@ func (s *stream) take(into []byte) int {
 // Close ends the body, and what waits for it.
 func (s *stream) Close() error {
 	s.once.Do(func() { close(s.closed) })
+	if s.ended != nil {
+		s.ended()
+	}
 	return s.body.Close()
 }
+
+// cut ends a Read that waits, and each later one, with an error.
+func (s *stream) cut() { s.once.Do(func() { close(s.closed) }) }
