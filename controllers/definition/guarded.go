@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -45,15 +46,21 @@ func (g guarded) edit(revision string) rollout.Edit {
 // guardFor returns the guard of a definition for an instance of a plan. All instances share one: what the edit of a spec deletes counts
 // against the children that there were before it, whichever instance has made them.
 func (r *Reconciler) guardFor(s *runtimeState, p *plan.Plan, changed func()) (guarded, error) {
-	if s.guard == nil {
+	hash, err := p.SpecHash()
+	return guarded{r.guardOf(s, changed), hash}, err
+}
+
+// guardOf returns the guard of a definition. Another definition of the same name, whose predecessor was not seen to go, has another one.
+func (r *Reconciler) guardOf(s *runtimeState, changed func()) *rollout.Guard {
+	if uid := s.object.GetUID(); s.guard == nil || s.limits.of != uid {
 		stored := v1alpha1.StoredStatus(s.object).DeletionGuard
 		key := apply.KeyOf(s.object)
+		s.limits.of = uid
 		s.guard = rollout.NewGuard(r.config.Environment.Clock, rollout.RecordOf(stored), s.countChildren,
-			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, key, s, record) },
+			func(ctx context.Context, record rollout.Record) error { return r.storeGuard(ctx, key, s, uid, record) },
 			s.guardLimits, changed)
 	}
-	hash, err := p.SpecHash()
-	return guarded{s.guard, hash}, err
+	return s.guard
 }
 
 // setDeletionLimits notes what bounds deletions if nothing was edited.
@@ -90,7 +97,7 @@ func (s *runtimeState) countChildren(createdBefore time.Time) rollout.ChildCount
 
 // storeGuard writes a record into the status of a definition, beside whatever else that says. A host that may not, or a kind that has no
 // status, keeps it in memory.
-func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, s *runtimeState, record rollout.Record) error {
+func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, s *runtimeState, uid types.UID, record rollout.Record) error {
 	ctx = identity.WithAccount(ctx, identity.Account{}) // It is called by passes, which work as the definition's account.
 	if s.shards.follows {
 		return r.storeReportedGuard(ctx, key, s, record)
@@ -99,13 +106,21 @@ func (r *Reconciler) storeGuard(ctx context.Context, key controller.Key, s *runt
 	if err != nil || !resource.HasStatus {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"deletionGuard": record.Status()}})
+	definitions := r.config.Environment.Client.Resource(resource.GroupVersionResource).Namespace(key.Namespace)
+	return patchGuard(ctx, definitions, key.Name, uid, record)
+}
+
+// patchGuard writes a record into the status of the definition that has the UID, if it is still there.
+func patchGuard(ctx context.Context, definitions dynamic.ResourceInterface, name string, uid types.UID, record rollout.Record) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": uid},
+		"status":   map[string]any{"deletionGuard": record.Status()},
+	})
 	if err != nil {
 		return err
 	}
-	_, err = r.config.Environment.Client.Resource(resource.GroupVersionResource).Namespace(key.Namespace).
-		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+	_, err = definitions.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err

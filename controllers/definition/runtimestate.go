@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -69,9 +70,11 @@ type statusWrites struct {
 	parentsAt time.Time
 }
 
-// deletionLimits bound what is deleted. Any goroutine may read them.
+// deletionLimits bound what is deleted.
 type deletionLimits struct {
-	// edits are those of the newest spec for edits, and always those that hold without one.
+	// of is the definition that the guard counts for: of another one of the same name it knows nothing.
+	of types.UID
+	// edits are those of the newest spec for edits, and always those that hold without one. Any goroutine may read them.
 	edits  atomic.Pointer[v1alpha1.ScriptPreview]
 	always atomic.Pointer[v1alpha1.DeletionGuard]
 }
