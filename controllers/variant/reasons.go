@@ -68,6 +68,7 @@ var HostReasons = append([]string{
 	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared",
 	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved", "ParentsNotSelected",
 	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel", "Approved", "ApprovalInvalid", "FileNotApplied",
+	"ShardsWait", // On a lease of the host.
 }, reasonsOfErrors()...)
 
 // reasonsOfErrors are those of scripts that do not load, and of hooks that fail.

@@ -185,7 +185,8 @@ func TestValues(t *testing.T) {
 		{"ha", deployment, "spec.replicas", "3"},
 		// 94 + 512 + 2400 + 450 * 9
 		{"ha", deployment, "spec.template.spec.containers.0.resources.limits.memory", "7056Mi"},
-		{"ha", deployment, "spec.template.spec.containers.0.args.3", "--response-cache-size=512Mi"},
+		{"ha", deployment, "spec.template.spec.containers.0.args.2", "--shards=12"},
+		{"ha", deployment, "spec.template.spec.containers.0.args.4", "--response-cache-size=512Mi"},
 		{"ha", deployment, "spec.template.spec.priorityClassName", "system-cluster-critical"},
 		{"ha", deployment, "spec.template.spec.topologySpreadConstraints.1.labelSelector.matchLabels.app.kubernetes.io/instance", "libretto"},
 		{"ha", "PodDisruptionBudget libretto/libretto", "spec.maxUnavailable", "1"},

@@ -37,12 +37,15 @@ func OfHost(host Host) []Need {
 		c.definitions("", v1alpha1.DefinitionTypes())
 		crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 		c.add(Required, Fixed, access.Right{GroupResource: crds}, false, access.ReadVerbs...)
+		namespaces := access.Right{GroupResource: schema.GroupResource{Resource: "namespaces"}}
+		c.add(Required, Fixed, namespaces, false, "list") // With --shards they are divided.
 	}
 	for _, namespace := range host.Namespaces {
 		c.definitions(namespace, v1alpha1.DefinitionTypes(namespace))
 	}
-	c.fixed("coordination.k8s.io", "leases", "", host.Namespace, "", "get", "watch", "create", "update")
-	c.fixed("", "configmaps", "", host.Namespace, "", "get", "create", "update") // The record of finalizers.
+	c.fixed("coordination.k8s.io", "leases", "", host.Namespace, "", "get", "list", "watch", "create", "update", "delete")
+	// The record of finalizers, and with --shards what they report.
+	c.fixed("", "configmaps", "", host.Namespace, "", "get", "list", "watch", "create", "update", "delete")
 	c.archive(host.Namespace)
 	return c.sorted()
 }

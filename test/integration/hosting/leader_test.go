@@ -30,14 +30,14 @@ type candidate struct {
 	user *env.User
 }
 
-func newCandidate(e *env.Env, name string) candidate {
+func newCandidate(e *env.Env, name string, args ...string) candidate {
 	e.T.Helper()
 	user := e.NewUser(name)
 	user.Bind("", "cluster-admin")
 	ctx, cancel := context.WithTimeout(e.T.Context(), env.Timeout)
 	defer cancel()
-	host, err := e.Cluster.StartLibretto(ctx, "-v=1", "--kubeconfig", user.Kubeconfig(), "--leader-elect",
-		"--leader-elect-resource-namespace="+e.Namespace, "--namespace="+e.Namespace)
+	host, err := e.Cluster.StartLibretto(ctx, append([]string{"-v=1", "--kubeconfig", user.Kubeconfig(), "--leader-elect",
+		"--leader-elect-resource-namespace=" + e.Namespace, "--namespace=" + e.Namespace}, args...)...)
 	e.NoError(err)
 	e.T.Cleanup(func() {
 		if err := host.Kill(); err != nil {

@@ -19,15 +19,13 @@ func registerBuildInfo(registry prometheus.Registerer, b cli.Build) {
 }
 
 // countLeader returns begin with a metric that is 1 while what it begins works, and 0 in a process that waits for the lease.
-func countLeader(
-	registry prometheus.Registerer, begin func(context.Context, *rest.Config) (job, error),
-) func(context.Context, *rest.Config) (job, error) {
+func countLeader(registry prometheus.Registerer, begin beginner) beginner {
 	leading := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "libretto_leader", Help: "1 if this process hosts definitions, and 0 if it waits until it leads.",
 	})
 	registry.MustRegister(leading)
-	return func(ctx context.Context, config *rest.Config) (job, error) {
-		j, err := begin(ctx, config)
+	return func(ctx context.Context, config *rest.Config, lock *lease) (job, error) {
+		j, err := begin(ctx, config, lock)
 		return countedJob{j, leading}, err
 	}
 }

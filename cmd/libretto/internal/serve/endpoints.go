@@ -15,13 +15,19 @@ import (
 )
 
 // probes serves liveness and readiness. A process that waits to become the leader is ready.
-type probes struct{ check, folder atomic.Pointer[func() error] }
+type probes struct {
+	check, folder atomic.Pointer[func() error]
+	waits         atomic.Pointer[func() string]
+}
 
 // setCheck sets the readiness check of the leader.
 func (p *probes) setCheck(check func() error) { p.check.Store(&check) }
 
 // setFolderCheck sets the readiness check of each process with a folder.
 func (p *probes) setFolderCheck(check func() error) { p.folder.Store(&check) }
+
+// setWaits sets what says why a process that is ready waits, or "".
+func (p *probes) setWaits(waits func() string) { p.waits.Store(&waits) }
 
 func (p *probes) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -37,6 +43,9 @@ func (p *probes) handler() http.Handler {
 			}
 		}
 		fmt.Fprintln(w, "ok")
+		if waits := p.waits.Load(); waits != nil && (*waits)() != "" {
+			fmt.Fprintln(w, "waiting:", (*waits)())
+		}
 	})
 	return mux
 }

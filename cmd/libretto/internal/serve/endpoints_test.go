@@ -29,4 +29,7 @@ func TestReadiness(t *testing.T) {
 	p.setCheck(func() error { return definitions })
 	definitions = errors.New("not listed yet")
 	check(http.StatusServiceUnavailable, "not listed yet")
+	definitions = nil
+	p.setWaits(func() string { return "others work" })
+	check(http.StatusOK, "ok\nwaiting: others work")
 }

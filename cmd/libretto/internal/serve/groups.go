@@ -19,7 +19,7 @@ var flagGroups = []struct {
 		"resync-period", "apply-strategy", "apply-strategy-ssa-field-manager"}},
 	{"Scripts", []string{"scripts-dir", "flux-artifact-hosts", "script-isolation", "script-workers", "script-trust", "require-confinement",
 		"script-seccomp", "script-preview", "reload-spread"}},
-	{"Several processes", []string{"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace",
+	{"Several processes", []string{"leader-elect", "shards", "leader-elect-resource-name", "leader-elect-resource-namespace",
 		"leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period"}},
 	{"Telling", []string{"metrics-bind-address", "health-probe-bind-address", "profiling-bind-address", "events-qps", "events-burst",
 		"logging-format", "v"}},

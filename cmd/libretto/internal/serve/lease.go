@@ -14,11 +14,15 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/membership"
 )
 
 // leaseTimes are the times of an election. Other processes take the lease duration after its last renewal.
@@ -61,6 +65,13 @@ type lease struct {
 	watch func(context.Context) (watch.Interface, error)
 	// writing is held while the lease is written.
 	writing sync.Mutex
+	// own is set for a lease that nobody else takes, and that stands for what others take once it is over: then it is not taken again.
+	own bool
+	// unsharded looks for replicas with shards, beside which this process may not work. It is nil in such, and then nobody else may be one.
+	unsharded *membership.Unsharded
+	// leases and retryPeriod are for what the elector does not do.
+	leases      coordinationclient.LeaseInterface
+	retryPeriod time.Duration
 	// led is set once this process has taken the lease.
 	led atomic.Bool
 	// ended is set once everything that writes has returned: only then may the lease be released.
@@ -91,12 +102,19 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
 		l.lose(fmt.Sprintf("its holder is %q", record.HolderIdentity))
+		if l.own && l.led.Load() {
+			return nil, nil, fmt.Errorf("the lease %s is not taken again", l.name)
+		}
 	}
 	return record, raw, err
 }
 
 // Create takes the lease.
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.own && l.led.Load() {
+		l.lose("somebody has deleted it")
+		return fmt.Errorf("the lease %s is not taken again", l.name)
+	}
 	return l.renew(func() error { return l.Interface.Create(ctx, record) })
 }
 
@@ -144,6 +162,55 @@ func (l *lease) awaitRelease(ctx context.Context, log logr.Logger, released func
 			}
 		}
 	}, time.Second)
+}
+
+// findMember returns a replica with shards that may work, or "".
+func (l *lease) findMember(ctx context.Context) (string, error) {
+	if l.unsharded == nil {
+		return "", nil
+	}
+	member, err := l.unsharded.FindMember(ctx)
+	if apierrors.IsForbidden(err) { // The rights are those of a release without shards.
+		return "", nil
+	}
+	return member, err
+}
+
+// awaitUnsharded waits until no replica with shards works. It returns false if ctx ends.
+func (l *lease) awaitUnsharded(ctx context.Context, log logr.Logger) bool {
+	said := false
+	return wait.PollUntilContextCancel(ctx, l.retryPeriod, true, func(ctx context.Context) (bool, error) {
+		member, err := l.findMember(ctx)
+		if member != "" && !said {
+			said = true
+			log.Info("waiting: a replica with --shards works, and this process has no such flag. It works once all with it are gone",
+				"replica", member)
+		}
+		return member == "" && err == nil, nil
+	}) == nil && ctx.Err() == nil
+}
+
+// isUnsharded reports whether no replica with shards works. It asks until that is known, or ctx ends.
+func (l *lease) isUnsharded(ctx context.Context) bool {
+	member := ""
+	err := wait.PollUntilContextCancel(ctx, l.retryPeriod, true, func(ctx context.Context) (known bool, err error) {
+		member, err = l.findMember(ctx)
+		return err == nil, nil
+	})
+	return err == nil && member == ""
+}
+
+// remove deletes a lease that was released: nobody needs it any more.
+func (l *lease) remove(ctx context.Context, log logr.Logger) {
+	_, name, _ := strings.Cut(l.name, "/")
+	lease, err := l.leases.Get(ctx, name, metav1.GetOptions{})
+	if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+		at := metav1.Preconditions{ResourceVersion: &lease.ResourceVersion}
+		err = l.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &at})
+	}
+	if err != nil {
+		log.V(1).Info("the lease is deleted by another replica", "lease", l.name, "error", err.Error())
+	}
 }
 
 // renew counts from before the request, because others count from when they see what it wrote.

@@ -21,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/membership"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent/metrics"
 	"github.com/libretto-k8s/libretto/engines/failover"
@@ -88,6 +89,7 @@ func ownMetrics() *recordingRegisterer {
 	sandbox.NewMetrics(registry)
 	status.NewMetrics(registry)
 	folder.New(folder.Config{}, registry)
+	membership.NewMetrics(registry)
 	return registry
 }
 
@@ -209,10 +211,10 @@ func TestLeaderMetric(t *testing.T) {
 			t.Errorf("%s: %v, want %v (%v)", when, families, want, err)
 		}
 	}
-	begin := countLeader(registry, func(context.Context, *rest.Config) (job, error) {
+	begin := countLeader(registry, func(context.Context, *rest.Config, *lease) (job, error) {
 		return fakeJob(func() { expect("while it leads", 1) }), nil
 	})
-	w, err := begin(t.Context(), nil)
+	w, err := begin(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/membership"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
@@ -57,6 +58,42 @@ type election struct {
 	on              bool
 	name, namespace string // Of the lease.
 	times           leaseTimes
+	// shards is into how many ranges of namespaces the work is divided.
+	shards int
+}
+
+// isSharded reports whether several processes work at once.
+func (e *election) isSharded() bool { return e.shards > 1 }
+
+// group returns the processes that work at once.
+func (e *election) group() membership.Group { return membership.Group{Name: e.name, Count: e.shards} }
+
+func (e *election) addTo(f *pflag.FlagSet) {
+	f.BoolVar(&e.on, "leader-elect", e.on, "of several processes let only the one that holds the lease work")
+	f.StringVar(&e.name, "leader-elect-resource-name", e.name, "name of the lease")
+	f.StringVar(&e.namespace, "leader-elect-resource-namespace", e.namespace,
+		"namespace of the lease (default that of the process)")
+	f.DurationVar(&e.times.duration, "leader-elect-lease-duration", e.times.duration,
+		"how long after the last renewal of the lease another process takes it")
+	f.DurationVar(&e.times.renewDeadline, "leader-elect-renew-deadline", e.times.renewDeadline,
+		"how long the leader tries to renew the lease before it ends")
+	f.DurationVar(&e.times.retryPeriod, "leader-elect-retry-period", e.times.retryPeriod,
+		"how often the leader renews the lease, and others look at it")
+	f.IntVar(&e.shards, "shards", e.shards,
+		"into how many ranges the namespaces are divided, which the processes share; with 1 one process has all, and others wait")
+}
+
+// check returns an error for flags that do not go together.
+func (e *election) check() error {
+	switch {
+	case e.shards < 1:
+		return errors.New("--shards must be at least 1")
+	case e.isSharded() && !e.on:
+		return errors.New("--shards needs --leader-elect: by leases the processes agree which of them has which shard")
+	case e.isSharded() && len(validation.IsValidLabelValue(e.name)) > 0:
+		return fmt.Errorf("--leader-elect-resource-name: with --shards it must have at most %d characters", validation.LabelValueMaxLength)
+	}
+	return e.times.check()
 }
 
 // logOptions are what the process logs.
@@ -85,7 +122,7 @@ func defaultOptions() *options {
 		},
 		events:        parent.EventLimits{QPS: 1. / 300, Burst: 25},
 		applyStrategy: cli.DefaultApplyStrategy, fieldManager: "libretto", namespaceDefinitions: 20,
-		election: election{name: cli.DefaultLease, times: defaultLeaseTimes},
+		election: election{name: cli.DefaultLease, times: defaultLeaseTimes, shards: 1},
 	}
 }
 
@@ -117,16 +154,7 @@ func (o *options) addTo(f *pflag.FlagSet) {
 			"empty means that there are no such sources")
 	f.Float32Var(&o.events.QPS, "events-qps", o.events.QPS, "events a second about one object, on average")
 	f.IntVar(&o.events.Burst, "events-burst", o.events.Burst, "events about one object at once")
-	f.BoolVar(&o.election.on, "leader-elect", o.election.on, "of several processes let only the one that holds the lease work")
-	f.StringVar(&o.election.name, "leader-elect-resource-name", o.election.name, "name of the lease")
-	f.StringVar(&o.election.namespace, "leader-elect-resource-namespace", o.election.namespace,
-		"namespace of the lease (default that of the process)")
-	f.DurationVar(&o.election.times.duration, "leader-elect-lease-duration", o.election.times.duration,
-		"how long after the last renewal of the lease another process takes it")
-	f.DurationVar(&o.election.times.renewDeadline, "leader-elect-renew-deadline", o.election.times.renewDeadline,
-		"how long the leader tries to renew the lease before it ends")
-	f.DurationVar(&o.election.times.retryPeriod, "leader-elect-retry-period", o.election.times.retryPeriod,
-		"how often the leader renews the lease, and others look at it")
+	o.election.addTo(f)
 	f.StringVar(&o.namespace, "namespace", o.namespace,
 		"where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVarP(&o.hosted.folder, "filename", "f", o.hosted.folder,
@@ -192,7 +220,7 @@ func (o *options) check() error {
 			return fmt.Errorf("--namespaces: %q: %s", namespace, problems[0])
 		}
 	}
-	if err := o.election.times.check(); err != nil {
+	if err := o.election.check(); err != nil {
 		return err
 	}
 	if o.namespaceDefinitions < 0 {

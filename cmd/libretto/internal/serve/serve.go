@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
@@ -38,8 +35,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
-	"github.com/libretto-k8s/libretto/runtime/host"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/values/shard"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/runtime/values/lru"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
@@ -141,21 +138,9 @@ func (s *server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: s.tracer != nil})
 }
 
-// hosting is the job of a host: it runs the controllers of definitions. Before it leads, it fills the caches that these need.
-type hosting struct {
-	*server
-	definitions *definition.Reconciler
-	clients     *clients
-	events      record.EventRecorder
-	ctx         context.Context // Ends with the job.
-	elected     chan struct{}
-	running     sync.WaitGroup
-	cleanup     []func()
-}
-
 // begin makes the job, which works until ctx ends.
-func (s *server) begin(ctx context.Context, config *rest.Config) (_ job, err error) {
-	h := &hosting{server: s, ctx: ctx, elected: make(chan struct{})}
+func (s *server) begin(ctx context.Context, config *rest.Config, lease *lease) (_ job, err error) {
+	h := &hosting{server: s, ctx: ctx, elected: make(chan struct{}), reconcilers: map[*definition.Reconciler]bool{}}
 	defer func() {
 		if err != nil {
 			h.close()
@@ -181,35 +166,19 @@ func (s *server) begin(ctx context.Context, config *rest.Config) (_ job, err err
 	environment := s.environment(ctx, h.clients, schemas, answers)
 	h.cleanup = append(h.cleanup, recordEvents(&environment, h.clients.typed, s.options.events))
 	h.events = environment.Events.Rare
-	if h.definitions, err = s.definitions(ctx, config, h.clients, environment, resources, registry); err != nil {
+	if h.config, err = s.definitions(config, h.clients, environment, resources, registry); err != nil {
 		return nil, err
 	}
 	go schemas.Run(ctx)
 	if err := resources.Start(ctx); err != nil {
 		return nil, err
 	}
-	h.running.Go(func() { h.definitions.Run(ctx, h.elected) })
+	if s.options.election.isSharded() {
+		h.member, err = h.newMember(config, lease)
+		return h, err
+	}
+	h.running.Go(func() { h.host(ctx, shard.Range{}) })
 	return h, nil
-}
-
-// work hosts definitions until its context ends. Only the leader calls it.
-func (h *hosting) work() error {
-	h.probes.setCheck(h.definitions.Synced)
-	close(h.elected)
-	if h.folder != nil {
-		h.running.Go(func() { h.folder.Apply(h.ctx, h.clients.bounded, h.events) })
-	}
-	h.running.Wait()
-	h.log.Info("libretto has stopped")
-	return nil
-}
-
-// close waits for what begin and work have started. The context of the job has ended.
-func (h *hosting) close() {
-	h.running.Wait()
-	for _, f := range slices.Backward(h.cleanup) {
-		f()
-	}
 }
 
 // followFolder reads the folder of -f. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it
@@ -266,32 +235,31 @@ func (s *server) environment(ctx context.Context, clients *clients, schemas *sch
 	}
 }
 
-// definitions returns what runs the controllers of definitions.
+// definitions returns what all that run the controllers of definitions share.
 func (s *server) definitions(
-	ctx context.Context, config *rest.Config, clients *clients, environment parent.Environment,
-	resources *discovery.Discovery, registry *engines.Registry,
-) (*definition.Reconciler, error) {
+	config *rest.Config, clients *clients, environment parent.Environment, resources *discovery.Discovery, registry *engines.Registry,
+) (definition.Config, error) {
 	o := s.options
 	target, err := labels.Parse(o.hosted.targetSelector)
 	if err != nil {
-		return nil, fmt.Errorf("--target-label-selector: %w", err)
+		return definition.Config{}, fmt.Errorf("--target-label-selector: %w", err)
 	}
 	strategy, err := cli.StrategyOf(o.applyStrategy)
 	if err != nil {
-		return nil, err
+		return definition.Config{}, err
 	}
 	scriptMetrics := scripts.NewMetrics(s.registry)
 	library, err := s.newLibrary(clients, resources, registry, scriptMetrics)
 	if err != nil {
-		return nil, err
+		return definition.Config{}, err
 	}
-	return definition.New(definition.Config{
+	return definition.Config{
 		Environment: environment, Discovery: resources, Library: library,
 		ScriptMetrics: scriptMetrics, DefinitionMetrics: status.NewMetrics(s.registry),
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, s.log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, config), clock.RealClock{}),
 		Failover: s.newFailover(environment.Schemas),
-		Engines:  registry, Host: host.New(ctx), Metrics: controller.NewMetrics(s.registry),
+		Engines:  registry, Metrics: controller.NewMetrics(s.registry),
 		Admission: definition.Admission{
 			Target: target, Namespaces: o.namespaces, DefinitionsPerNamespace: o.namespaceDefinitions,
 			RequireAccount: o.accounts.required, RequireAnnotation: o.accounts.annotated,
@@ -301,7 +269,7 @@ func (s *server) definitions(
 		Workers: o.workers, ReloadSpread: o.scripts.reloadSpread, ResyncPeriod: o.resyncPeriod,
 		Previewer: s.newPreviewer(environment.Schemas, environment.Access),
 		Analyst:   &analysis.Analyst{Client: clients.bounded, HTTP: webhook.NewClient(), Clock: clock.RealClock{}},
-	}), nil
+	}, nil
 }
 
 // newLibrary returns what loads scripts. Their tests have a webhook engine of their own, which is given canned responses.
