@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -203,6 +202,10 @@ func (s *shards) addTo(parents status.Parents) status.Parents {
 	return parents
 }
 
+// reasonShardsNotReady is the reason of the condition Ready of a definition whose owner is ready, and another shard is not. It is one of its own:
+// the others wait for an owner that is ready.
+const reasonShardsNotReady = "ShardsNotReady"
+
 // addToReady returns the condition Ready of a definition with what keeps other shards from being ready.
 func (s *shards) addToReady(c metav1.Condition) metav1.Condition {
 	if c.Status != metav1.ConditionTrue {
@@ -213,14 +216,15 @@ func (s *shards) addToReady(c metav1.Condition) metav1.Condition {
 		for _, index := range s.missing {
 			names = append(names, s.name(index))
 		}
-		c.Status, c.Reason = metav1.ConditionFalse, reasonStarting
+		c.Status, c.Reason = metav1.ConditionFalse, reasonShardsNotReady
 		c.Message = "the parents of all shards are synced but those of " + strings.Join(names, ", ") +
 			", which have not reported: see who holds them by kubectl get leases"
 		return c
 	}
 	for _, index := range slices.Sorted(maps.Keys(s.others)) {
 		if ready := s.others[index].Ready; ready.Status != metav1.ConditionTrue {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, ready.Reason, s.name(index)+": "+ready.Message
+			c.Status, c.Reason = metav1.ConditionFalse, reasonShardsNotReady
+			c.Message = fmt.Sprintf("%s: %s: %s", s.name(index), ready.Reason, ready.Message)
 			return c
 		}
 	}
@@ -261,14 +265,14 @@ func (r *Reconciler) sendReport(
 ) (time.Duration, error) {
 	now, last := r.config.Environment.Clock.Now(), s.shards.reported
 	if last != nil {
-		if equality.Semantic.DeepEqual(last, next) {
+		if last.Equal(next) {
 			return 0, nil
 		}
 		rollsOut := stored.ScriptRollout != nil && stored.ScriptRollout.UpdatedRevision != ""
 		onlyParents := *next
 		onlyParents.Summary, onlyParents.Parents, onlyParents.Scripts = last.Summary, last.Parents, last.Scripts
 		wait := s.shards.reportedAt.Add(status.ParentsInterval).Sub(now)
-		if wait > 0 && !rollsOut && equality.Semantic.DeepEqual(last, &onlyParents) {
+		if wait > 0 && !rollsOut && last.Equal(&onlyParents) {
 			return wait, nil
 		}
 	}

@@ -61,7 +61,7 @@ func TestReportsOfShards(t *testing.T) {
 	}
 	own := status.Parents{Summary: &parent.Summary{Parents: 2, Synced: 2}}
 	for name, c := range map[string]struct {
-		shards
+		missing  []int
 		change   func(*reports.Report)
 		ready    string
 		parents  int32
@@ -70,8 +70,8 @@ func TestReportsOfShards(t *testing.T) {
 		hold     string
 	}{
 		"well":                                 {ready: "Running", parents: 3, known: true},
-		"one is missing":                       {shards: shards{missing: []int{2}}, ready: "Starting", parents: 3},
-		"one is not ready":                     {change: func(r *reports.Report) { r.Ready.Status, r.Ready.Reason = metav1.ConditionFalse, "HotLoop" }, ready: "HotLoop", parents: 3, known: true},
+		"one is missing":                       {missing: []int{2}, ready: "ShardsNotReady", parents: 3},
+		"one is not ready":                     {change: func(r *reports.Report) { r.Ready.Status, r.Ready.Reason = metav1.ConditionFalse, "HotLoop" }, ready: "ShardsNotReady", parents: 3, known: true},
 		"one lists still":                      {change: func(r *reports.Report) { r.Summary = nil }, ready: "Running", parents: 2},
 		"one has not said how its parents are": {change: func(r *reports.Report) { r.Parents = nil }, ready: "Running", parents: 3},
 		"one would delete too much": {

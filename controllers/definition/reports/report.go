@@ -32,6 +32,13 @@ type Report struct {
 	Hold  Hold                          `json:"hold"`
 }
 
+// Equal reports whether two reports say the same.
+func (r *Report) Equal(other *Report) bool {
+	own, err := json.Marshal(r)
+	theirs, otherErr := json.Marshal(other)
+	return err == nil && otherErr == nil && bytes.Equal(own, theirs)
+}
+
 // Parent is a rollout.Parent as it is stored.
 type Parent struct {
 	Hash     uint32            `json:"hash"`

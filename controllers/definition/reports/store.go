@@ -49,7 +49,7 @@ type version struct {
 	report          *Report
 }
 
-// NewStore returns the reports of a group in a namespace.
+// NewStore returns the reports of a group in a namespace. client must be able to watch, and acts as the host.
 func NewStore(client dynamic.Interface, namespace, group string, log logr.Logger) *Store {
 	return &Store{
 		client: client.Resource(configMaps).Namespace(namespace), group: group, log: log,
