@@ -138,6 +138,12 @@ integration: build controlplane $(BIN)/tools/gotestsum $(BIN)/tools/release ## R
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' $(GO) -C test/chart test -vet=off -count=1 -timeout 10m $(TESTFLAGS) .
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' DEMO_METRICS='$(DEMO_METRICS)' $(TEST) -count=1 -timeout 20m -p $(CLUSTER_PARALLEL) $(TESTFLAGS) $(SLOWEST_FIRST)
 
+# K8S is a minor version that test/controlplane/build.sh knows. Everything of it is in a folder of its own.
+.PHONY: compat
+compat: ## Run the integration tests on another version of Kubernetes (K8S=1.34, from 1.33 to 1.36; builds its control plane the first time)
+	@[ -n '$(K8S)' ] || { echo 'say which version of Kubernetes: make compat K8S=1.34'; exit 2; }
+	$(MAKE) integration BIN='$(BIN)/compat/$(K8S)' K8S='$(K8S)'
+
 .PHONY: upgrade
 upgrade: build controlplane ## Test the upgrade from older commits, and the way back (OLDER='HEAD~20 v0.1.0')
 	./tools/upgrade.sh $(OLDER)

@@ -40,6 +40,11 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string, o opti
 	if err != nil {
 		return "", err
 	}
+	own := filepath.Join(dir, "components.kubeconfig")
+	manager, err := newControllerManager(own, creds)
+	if err != nil {
+		return "", err
+	}
 	// 3. The API server. The listener is ours, so that no other program can take the port in between.
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
@@ -55,9 +60,10 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string, o opti
 		return "", err
 	}
 	// 4. Everything that is a client of it.
-	if err := startClients(parts, fail, dir, server, config, creds); err != nil {
+	if err := writeKubeconfig(own, creds.kubeconfig(server, componentUser)); err != nil {
 		return "", err
 	}
+	startClients(parts, fail, config, manager)
 	// 5. The kubeconfig appears last: who sees the file can use the cluster.
 	if err := waitForServiceAccount(ctx, config); err != nil {
 		return "", err
@@ -67,13 +73,9 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string, o opti
 }
 
 // startClients starts the controllers, the garbage collector and the fake kubelet.
-func startClients(ctx context.Context, fail context.CancelCauseFunc, dir, server string, config *rest.Config, creds *credentials) error {
-	own := filepath.Join(dir, "components.kubeconfig")
-	if err := writeKubeconfig(own, creds.kubeconfig(server, componentUser)); err != nil {
-		return err
-	}
+func startClients(ctx context.Context, fail context.CancelCauseFunc, config *rest.Config, manager *controllerManager) {
 	inBackground(fail, "kube-controller-manager", func() error {
-		return runControllerManager(ctx, own, creds)
+		return manager.run(ctx)
 	})
 	inBackground(fail, "garbage collector", func() error {
 		return runGarbageCollector(ctx, config)
@@ -81,7 +83,6 @@ func startClients(ctx context.Context, fail context.CancelCauseFunc, dir, server
 	inBackground(fail, "kubelet", func() error {
 		return fakekubelet.Run(ctx, config)
 	})
-	return nil
 }
 
 // inBackground runs a part that is meant to run for ever; its end is the end of the control plane.

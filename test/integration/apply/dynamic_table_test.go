@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -187,5 +188,21 @@ func scrubbed(object *unstructured.Unstructured) *unstructured.Unstructured {
 		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
 	}
 	delete(out.Object, "status")
+	removeUnsetTimes(out.Object)
 	return out
+}
+
+// removeUnsetTimes removes what API servers before Kubernetes 1.34 add to the metadata of templates.
+func removeUnsetTimes(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(value, func(name string, value any) bool { return name == "creationTimestamp" && value == nil })
+		for _, v := range value {
+			removeUnsetTimes(v)
+		}
+	case []any:
+		for _, v := range value {
+			removeUnsetTimes(v)
+		}
+	}
 }

@@ -52,6 +52,12 @@ const constrained = 36
 func impersonates(e *env.Env, host *env.User) {
 	e.T.Helper()
 	bindAccounts(e, host)
+	impersonatesBefore(e, host)
+}
+
+// impersonatesBefore gives a host what it needs besides the rights of constrained impersonation where the API server does not know these.
+func impersonatesBefore(e *env.Env, host *env.User) {
+	e.T.Helper()
 	if e.Cluster.Before(e.T, constrained) {
 		host.Grant("", "", "serviceaccounts", "impersonate")
 	}

@@ -80,6 +80,7 @@ func TestExamples(t *testing.T) {
 			r.copy()
 			definition := r.apply()
 			host := r.NewUser("host")
+			impersonatesBefore(r.Env, host)
 			if r.prepare != nil {
 				r.prepare(r)
 			}

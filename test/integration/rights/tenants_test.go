@@ -42,6 +42,7 @@ func TestTenants(t *testing.T) {
 			victim := r.InNamespace(r.Cluster.Namespace(t))
 			victim.Apply("{apiVersion: v1, kind: Secret, metadata: {name: kept}, stringData: {text: " + canary + "}}")
 			host := r.NewUser("host")
+			impersonatesBefore(r.Env, host)
 			r.NoError(r.Cluster.ApplyFiles(t.Context(), filepath.Join(root, "manifests", "rbac", "tenants.yaml")))
 			t.Cleanup(func() {
 				if _, err := r.Cluster.Kubectl(context.Background(), "delete", "--ignore-not-found", "--wait=false", "-k", r.folder); err != nil {
