@@ -73,7 +73,8 @@ func (d *demo) deletePod(ctx context.Context) error {
 // deleteAndAwait deletes one of five Pods and waits for the new one. It returns how long there was no Ready Pod.
 func (d *demo) deleteAndAwait(ctx context.Context, name string) (time.Duration, error) {
 	mark, old := d.Watch.Mark(), uid(d.Watch.All(), pods, name)
-	if err := d.Kubectl().Run(ctx, "delete", "pod", name, "-n", demoNamespace); err != nil {
+	// kubectl would wait for the name to be gone, and for ever if a new Pod has it before kubectl looks.
+	if err := d.Kubectl().Run(ctx, "delete", "pod", name, "-n", demoNamespace, "--wait=false"); err != nil {
 		return 0, err
 	}
 	if err := d.Await(ctx, "a new "+name+" is Ready", steps.All(replaced(name, old), allReady(5))); err != nil {
