@@ -348,16 +348,12 @@ func (r *Reconciler) storeReportedGuard(ctx context.Context, key controller.Key,
 
 // forgetReports deletes the reports about a definition that is gone.
 func (r *Reconciler) forgetReports(ctx context.Context, key controller.Key) error {
-	if !r.isShared(key) {
+	switch {
+	case !r.isShared(key):
 		return nil
+	case r.follows(key): // The owner does not know of one that is written just now.
+		return r.config.Shard.Reports.Delete(ctx, key, r.config.Shard.Range)
+	default:
+		return r.config.Shard.Reports.DeleteAll(ctx, key)
 	}
-	for i := range r.config.Shard.Count {
-		if i != r.config.Shard.Index && r.follows(key) {
-			continue // It is for the owner to delete.
-		}
-		if err := r.config.Shard.Reports.Delete(ctx, key, shard.Range{Index: i, Count: r.config.Shard.Count}); err != nil {
-			return fmt.Errorf("%s: its reports: %w", key, err)
-		}
-	}
-	return nil
 }

@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // Libretto is a running bin/libretto serve.
@@ -36,6 +39,7 @@ func (c *Cluster) StartLibretto(ctx context.Context, flags ...string) (*Libretto
 	if runtime.GOOS != "linux" { // Nothing confines scripts there, and here they are the test's own.
 		args = append(args, "--require-confinement=none")
 	}
+	args = append(args, shardFlags(flags)...)
 	l := &Libretto{output: &output{}}
 	command := exec.Command(binary, args...)
 	command.Stderr = l.output
@@ -46,6 +50,18 @@ func (c *Cluster) StartLibretto(ctx context.Context, flags ...string) (*Libretto
 		return nil, errors.Join(fmt.Errorf("libretto: %w\n%s", err, l.Log()), l.Kill())
 	}
 	return l, nil
+}
+
+// shardsVariable has all hosts of tests, but those with flags of their own for that, divide their work into so many shards.
+const shardsVariable = "LIBRETTO_TEST_SHARDS"
+
+// shardFlags returns the flags for that, for a host that shares with no other one.
+func shardFlags(own []string) []string {
+	shards := os.Getenv(shardsVariable)
+	if shards == "" || slices.Contains(own, "--leader-elect") {
+		return nil
+	}
+	return []string{"--leader-elect", "--shards=" + shards, "--leader-elect-resource-name=" + string(uuid.NewUUID())}
 }
 
 func (l *Libretto) waitUntilReady(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -148,13 +149,24 @@ func (s *Store) Write(ctx context.Context, definition controller.Key, of shard.R
 
 // Delete deletes the report of a shard about a definition that is gone.
 func (s *Store) Delete(ctx context.Context, definition controller.Key, of shard.Range) error {
-	name := s.name(definition, of)
-	s.decoded.Delete(name)
-	err := s.client.Delete(ctx, name, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+	return s.delete(ctx, s.name(definition, of))
+}
+
+// DeleteAll deletes the reports of all shards about a definition that is gone, also of earlier divisions.
+func (s *Store) DeleteAll(ctx context.Context, definition controller.Key) error {
+	objects, err := s.informer.GetIndexer().ByIndex(definitionIndex, definition.String())
+	for _, object := range objects {
+		err = errors.Join(err, s.delete(ctx, object.(*unstructured.Unstructured).GetName()))
 	}
 	return err
+}
+
+func (s *Store) delete(ctx context.Context, name string) error {
+	s.decoded.Delete(name)
+	if err := s.client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("ConfigMap %s: %w", name, err)
+	}
+	return nil
 }
 
 // name returns the name of the ConfigMap of a report.

@@ -76,6 +76,15 @@ func TestStore(t *testing.T) {
 	for len(store.Of(web, 2)) != 1 {
 		<-changed
 	}
+	if err := store.DeleteAll(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	for len(store.Of(web, 2))+len(store.Of(web, 3)) > 0 {
+		<-changed
+	}
+	if len(store.Of(other, 2)) != 1 {
+		t.Error("the report about another definition is gone")
+	}
 }
 
 // TestDecode reads what is no report, and reports that are too long.
