@@ -174,18 +174,34 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Deletion) error {
 	if err := g.prepare(ctx); err != nil {
 		return err
 	}
-	g.lost[loss.Child] = true
+	undo := g.count(loss)
+	if g.held = g.findings.Held(g.rule(edit)); g.held == "" {
+		g.lost[loss.Child] = true
+		return nil
+	}
+	undo() // It stays, and would count again each time that it is asked for.
+	g.heldEdit = edit
+	g.held += fmt.Sprintf("; %d are gone, and no more are deleted", g.findings.countOf(anyKind, anyAction))
+	g.changed()
+	return g.hold(loss.Parent)
+}
+
+// count adds a child to what is found, and returns how that is undone.
+func (g *Guard) count(loss Deletion) (undo func()) {
+	before, known := map[destruction]destroyed{}, map[destruction]bool{}
+	for by, d := range g.findings.destroyedBy(loss.Child.Kind.GroupKind(), loss.Action) {
+		before[by], known[by] = *d, g.counted[by][loss.Parent]
+	}
 	g.findings.addDestroyed(&Batch{
 		destroyed: map[apply.Key]Action{loss.Child: loss.Action}, owners: map[apply.Key]apply.Key{loss.Child: loss.Parent},
 	}, g.counted)
-	if g.held = g.findings.Held(g.rule(edit)); g.held == "" {
-		return nil
+	return func() {
+		for by, d := range before {
+			if *g.findings.destroyed[by] = d; !known[by] {
+				delete(g.counted[by], loss.Parent)
+			}
+		}
 	}
-	delete(g.lost, loss.Child)
-	g.heldEdit = edit
-	g.held += fmt.Sprintf("; %d are gone, and no more are deleted", g.findings.countOf(anyKind, anyAction)-1)
-	g.changed()
-	return g.hold(loss.Parent)
 }
 
 // hold returns why a child of a parent is not deleted.

@@ -201,6 +201,18 @@ func TestGuard(t *testing.T) {
 			e.removes(second, 0, 5, 5)
 			e.removes(second, 4, 10, 1)
 		},
+		"what is refused again and again is not gone": func(e *guardEnv) {
+			e.removes(second, 0, 6, 5)
+			want := "it would delete 6 of 10 children of 3 of 5 parents, first ConfigMap c0; 5 are gone, and no more are deleted"
+			for n := range 4 { // An edit of the edit each time, as with steps, where passes of several revisions ask.
+				edit := Edit{SpecHash: "s", Revision: fmt.Sprint(n)}
+				e.SetServing(edit, false)
+				e.removes(edit, 5, 6, 0)
+				if why := e.Held().Message; why != want {
+					e.Errorf("after %d more edits: %s", n+1, why)
+				}
+			}
+		},
 		"half of one kind": func(e *guardEnv) {
 			e.left[pod.GroupKind()] = 2
 			if got := e.remove(second, pod, 0, 2); got != 1 {
