@@ -33,12 +33,24 @@ const debounce = 10 * time.Millisecond
 // Register makes other definitions of the process know of this one before Watch does.
 func (r *Reconciler) Register() { r.env.Registry.Add(r.peer) }
 
+// isGone reports whether the cache of a child's kind has come past the child and does not have it.
+func (r *Reconciler) isGone(child *unstructured.Unstructured) bool {
+	kind := child.GroupVersionKind()
+	for i := range r.sources.Children {
+		if source := &r.sources.Children[i]; source.Kind == kind {
+			return source.Cache.Lacks(child)
+		}
+	}
+	return r.sources.Revisions != nil && r.sources.Revisions.Kind == kind && r.sources.Revisions.Cache.Lacks(child)
+}
+
 // Watch enqueues all parents, and from then on those that an event affects. It is called once,
 // before the queue is processed.
 func (r *Reconciler) Watch(queue Queue) error {
 	enqueueSoon := func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
 	r.related.Queue, r.namespaceWaiters.Queue = enqueueSoon, enqueueSoon
 	r.pendingWrites.Unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
+	r.pendingWrites.Lacks = r.isGone
 	r.Register()
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }

@@ -93,6 +93,17 @@ func (h *Handle) Get(namespace, name string) *unstructured.Unstructured {
 	return object(obj)
 }
 
+// Lacks reports whether the cache has come to the version of an object and does not have it: it is gone. That is so even if no event has told,
+// because it came and went while the watch was down.
+func (h *Handle) Lacks(object *unstructured.Unstructured) bool {
+	version := parseVersion(object.GetResourceVersion())
+	if version == 0 || !h.HasSynced() || h.shared.version() < version || !h.scope.covers(object) {
+		return false
+	}
+	cached := h.Get(object.GetNamespace(), object.GetName())
+	return cached == nil || cached.GetUID() != object.GetUID()
+}
+
 // List returns all objects, unordered.
 func (h *Handle) List() []*unstructured.Unstructured {
 	return objects(h.shared.informer.GetIndexer().List())

@@ -218,6 +218,11 @@ func (s scope) contains(object *unstructured.Unstructured) bool {
 	return s.shard.Contains(object.GetNamespace())
 }
 
+// covers reports whether the scope's cache has an object as long as that is there.
+func (s scope) covers(object *unstructured.Unstructured) bool {
+	return (s.namespace == "" || s.namespace == object.GetNamespace()) && s.contains(object)
+}
+
 // bookmark returns what stands for an object that is of another shard.
 func bookmark(of *unstructured.Unstructured) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": of.GetAPIVersion(), "kind": of.GetKind()}}

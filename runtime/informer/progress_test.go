@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -21,6 +22,45 @@ import (
 
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
+
+// TestLacks tells an object that is gone from one that is yet to come.
+func TestLacks(t *testing.T) {
+	boxes := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "boxes"}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{boxes: "BoxList"})
+	events := watch.NewFake()
+	client.PrependWatchReactor("*", clienttesting.DefaultWatchReactor(events, nil))
+	handle := NewPool(t.Context(), client, logr.Discard()).Open(boxes)
+	defer handle.Close()
+	if !handle.WaitForSync(t.Context()) {
+		t.Fatal("the cache does not sync")
+	}
+	box := func(name, version string) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Box"}}
+		object.SetName(name)
+		object.SetUID(types.UID("uid-of-" + name))
+		object.SetResourceVersion(version)
+		return object
+	}
+	events.Add(box("a", "7"))
+	await(t, func() bool { return handle.Get("", "a") != nil })
+	another := box("a", "6")
+	another.SetUID("another")
+	for name, c := range map[string]struct {
+		object *unstructured.Unstructured
+		want   bool
+	}{
+		"there":                           {box("a", "7"), false},
+		"there, in an older version":      {box("a", "5"), false},
+		"gone before the newest event":    {box("b", "6"), true},
+		"another one of a name":           {another, true},
+		"to come":                         {box("b", "8"), false},
+		"of no version that can be known": {box("b", "x"), false},
+	} {
+		if got := handle.Lacks(c.object); got != c.want {
+			t.Errorf("%s: the cache lacks it: %v, want %v", name, got, c.want)
+		}
+	}
+}
 
 // TestHandled checks that a change counts as handled only after every event handler has returned.
 func TestHandled(t *testing.T) {

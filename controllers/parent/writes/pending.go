@@ -3,6 +3,8 @@
 package writes
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,20 +21,22 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// pendingWriteTTL is how long a write is kept without a watch event that shows it. An object
-// that comes and goes while a watch is down is never seen.
+// pendingWriteTTL is how long a write is kept without a watch event that shows it.
 const pendingWriteTTL = time.Minute
 
-// expireEvery is the interval of the search for expired writes. It runs only while there are
-// any.
-const expireEvery = pendingWriteTTL / 4
+// expireEvery is the interval of the search for expired writes, and for those of objects that have gone without an event. It runs only while
+// there are any.
+const expireEvery = time.Second
 
 // Pending holds what this process has written and the caches do not show yet, so that a
 // pass never reads a state older than its own writes and never repeats a write.
 type Pending struct {
 	clock clock.Clock
-	// Unconfirmed is called for a created object that no event has shown in time.
+	// Unconfirmed is called for a created object that no event has shown in time, or will show.
 	Unconfirmed func(created *unstructured.Unstructured)
+	// Lacks reports whether the cache has come to the version of an object and does not have it: one that comes and goes while a watch is down
+	// is never seen.
+	Lacks func(object *unstructured.Unstructured) bool
 	// Completed is called for a write of which only the metadata was known, when its content is.
 	Completed func(apply.Result)
 	done      chan struct{}
@@ -66,7 +70,8 @@ func NewPending(clock clock.Clock) *Pending {
 	done := make(chan struct{})
 	return &Pending{
 		clock: clock, Unconfirmed: func(*unstructured.Unstructured) {}, Completed: func(apply.Result) {},
-		done: done, stop: sync.OnceFunc(func() { close(done) }),
+		Lacks: func(*unstructured.Unstructured) bool { return false },
+		done:  done, stop: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]write{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
 		moved:       map[schema.GroupVersionKind]time.Time{},
 		deletedUIDs: expiring.New[types.UID, struct{}](pendingWriteTTL, clock.Now()),
@@ -250,19 +255,33 @@ func (p *Pending) expireLater() {
 	}()
 }
 
-// expire drops expired writes and reports the creations among them.
+// expire drops expired writes, and those of objects that have gone, and reports the creations among them.
 func (p *Pending) expire() {
-	for _, created := range p.dropExpired() {
+	for _, created := range p.dropExpired(p.gone()) {
 		p.Unconfirmed(created)
 	}
 }
 
-func (p *Pending) dropExpired() (created []*unstructured.Unstructured) {
+// gone returns the writes of objects that the caches lack, which are asked without the lock: they call Observe.
+func (p *Pending) gone() map[*unstructured.Unstructured]bool {
+	p.mu.Lock()
+	written := slices.Collect(maps.Values(p.writes))
+	p.mu.Unlock()
+	gone := map[*unstructured.Unstructured]bool{}
+	for _, w := range written {
+		if p.Lacks(w.object) {
+			gone[w.object] = true
+		}
+	}
+	return gone
+}
+
+func (p *Pending) dropExpired(gone map[*unstructured.Unstructured]bool) (created []*unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deletedUIDs.Rotate(p.clock.Now())
 	for key, w := range p.writes {
-		if !p.expired(w) {
+		if !p.expired(w) && !gone[w.object] {
 			continue
 		}
 		if p.created[w.owner][key] {

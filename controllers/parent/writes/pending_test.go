@@ -151,6 +151,27 @@ func TestUnconfirmedCreation(t *testing.T) {
 	}
 }
 
+// TestObjectThatWasNeverSeen drops the writes of an object that came and went while a watch was down as soon as the cache is past it.
+func TestObjectThatWasNeverSeen(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	a := NewPending(clock)
+	defer a.Close()
+	reported := make(chan string, 10)
+	a.Unconfirmed = func(o *unstructured.Unstructured) { reported <- o.GetName() }
+	a.Lacks = func(o *unstructured.Unstructured) bool { return o.GetName() == "gone" }
+	for _, name := range []string{"gone", "late"} {
+		a.NoteWritten("p-uid", parenttest.Object(name), true)
+	}
+	a.NoteDeleted("p-uid", parenttest.Object("gone"))
+	stepUntil(t, clock, func() bool { return len(reported) > 0 })
+	if got := <-reported; got != "gone" || clock.Since(time.Unix(0, 0)) >= pendingWriteTTL {
+		t.Errorf("%s is reported after %s, want the one that is gone at once", got, clock.Since(time.Unix(0, 0)))
+	}
+	if left := parenttest.Names(a.CreatedBy("p-uid")); len(left) != 1 || left[0] != "late" {
+		t.Errorf("%v are still expected, want the one that the cache may yet show", left)
+	}
+}
+
 // stepUntil advances the clock until done, for at most ten seconds of real time.
 func stepUntil(t *testing.T, clock *clocktesting.FakeClock, done func() bool) {
 	t.Helper()
