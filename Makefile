@@ -155,6 +155,17 @@ FUZZTIME ?= 1m
 fuzz: ## Run each fuzz target for a minute (FUZZTIME=10m: for longer)
 	FUZZTIME='$(FUZZTIME)' TESTFLAGS='$(TESTFLAGS)' ./tools/fuzz.sh
 
+# SEED and FAULTS say which faults make chaos runs, KIND has a part of the name of the only kind, and ONLY the numbers of some of them.
+SEED ?= 1
+FAULTS ?= 200
+KIND ?=
+ONLY ?=
+
+.PHONY: chaos
+chaos: build controlplane ## Run edits of scripts on a real API server while things go wrong (SEED=7 FAULTS=200)
+	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' LIBRETTO_SEED='$(SEED)' LIBRETTO_FAULTS='$(FAULTS)' LIBRETTO_KIND='$(KIND)' \
+		LIBRETTO_ONLY='$(ONLY)' $(GO) test -vet=off -count=1 -timeout 6h -v $(TESTFLAGS) ./test/integration/chaos
+
 .PHONY: check
 check: lint verify unit ## Run what must pass before you propose a change
 

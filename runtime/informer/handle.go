@@ -93,8 +93,8 @@ func (h *Handle) Get(namespace, name string) *unstructured.Unstructured {
 	return object(obj)
 }
 
-// Lacks reports whether the cache has come to the version of an object and does not have it: it is gone. That is so even if no event has told,
-// because it came and went while the watch was down.
+// Lacks reports whether the cache has come to the version of an object and does not have it: it is gone. That is so even if no event has
+// told, because it came and went while the watch was down.
 func (h *Handle) Lacks(object *unstructured.Unstructured) bool {
 	version := parseVersion(object.GetResourceVersion())
 	if version == 0 || !h.HasSynced() || h.shared.version() < version || !h.scope.covers(object) {

@@ -1,7 +1,7 @@
-// Package delayproxy stands between a program and an API server, and makes what is fast on one machine as slow as a
-// network, a busy API server or a lagging watch cache would: requests before the API server sees them, replies after it
-// has acted, and the events of watches. Delays are set by verb and resource, and can be changed at any time. So are faults: requests that are
-// refused or don't arrive, replies that are lost, and watches that are cut.
+// Package delayproxy stands between a program and an API server, and makes what is fast on one machine as slow as a network, a busy API
+// server or a lagging watch cache would: requests before the API server sees them, replies after it has acted, and the events of watches.
+// Delays are set by verb and resource, and can be changed at any time. So are faults: requests that are refused or don't arrive, replies
+// that are lost, and watches that are cut.
 //
 //	proxy, err := delayproxy.Start(config, t.TempDir())
 //	...

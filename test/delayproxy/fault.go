@@ -3,6 +3,7 @@ package delayproxy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Fault is what goes wrong with some requests. Several may be set: the first one that hits a request counts. One that says nothing of what is
-// to go wrong only counts them.
+// Fault is what goes wrong with some requests. Several may be set: the first one that hits a request counts. One that says nothing of what
+// is to go wrong only counts them.
 type Fault struct {
 	// Verbs, Resources and Group say which requests may be hit, as in a Rule.
 	Verbs, Resources []string
@@ -128,9 +129,9 @@ func refusal(r *http.Request, what request, code int) (*http.Response, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	switch code {
 	case http.StatusForbidden:
-		status = apierrors.NewForbidden(resource, "", fmt.Errorf("refused by the test")).Status()
+		status = apierrors.NewForbidden(resource, "", errors.New("refused by the test")).Status()
 	case http.StatusConflict:
-		status = apierrors.NewConflict(resource, "", fmt.Errorf("refused by the test")).Status()
+		status = apierrors.NewConflict(resource, "", errors.New("refused by the test")).Status()
 	case http.StatusGone:
 		status = apierrors.NewResourceExpired("too old resource version, says the test").Status()
 	case http.StatusTooManyRequests:
@@ -139,7 +140,7 @@ func refusal(r *http.Request, what request, code int) (*http.Response, error) {
 	case http.StatusServiceUnavailable:
 		status = apierrors.NewServiceUnavailable("unavailable, says the test").Status()
 	default:
-		status = apierrors.NewInternalError(fmt.Errorf("failed by the test")).Status()
+		status = apierrors.NewInternalError(errors.New("failed by the test")).Status()
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	body, err := json.Marshal(status)

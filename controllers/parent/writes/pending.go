@@ -24,8 +24,8 @@ import (
 // pendingWriteTTL is how long a write is kept without a watch event that shows it.
 const pendingWriteTTL = time.Minute
 
-// expireEvery is the interval of the search for expired writes, and for those of objects that have gone without an event. It runs only while
-// there are any.
+// expireEvery is the interval of the search for expired writes, and for those of objects that have gone without an event. It runs only
+// while there are any.
 const expireEvery = time.Second
 
 // Pending holds what this process has written and the caches do not show yet, so that a
