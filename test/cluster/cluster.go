@@ -61,6 +61,8 @@ type Options struct {
 	Port int
 	// AuditBodies puts into the audit log what is sent with each write, and what is answered: Request.Sent and Request.Answered.
 	AuditBodies bool
+	// FeatureGates are those of the API server, as NAME=true. An older one leaves out what it does not know.
+	FeatureGates string
 }
 
 // Start starts a control plane and waits until it can be used, or the context ends. The caller has to call Stop; if
@@ -79,6 +81,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	if options.AuditBodies {
 		args = append(args, "--audit-bodies")
+	}
+	if options.FeatureGates != "" {
+		args = append(args, "--feature-gates", options.FeatureGates)
 	}
 	process, kubeconfig, err := startProcess(ctx, exec.Command(binary, args...))
 	if err != nil {

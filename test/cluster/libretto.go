@@ -113,6 +113,9 @@ func (l *Libretto) Kill() error {
 // Signal sends the process a signal, but none to its workers.
 func (l *Libretto) Signal(signal os.Signal) error { return l.program.command.Process.Signal(signal) }
 
+// PID returns the number of the process.
+func (l *Libretto) PID() int { return l.program.PID() }
+
 // Ended reports whether the process is gone.
 func (l *Libretto) Ended() bool { return l.program.Ended() }
 

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	apiserveroptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
@@ -19,7 +22,7 @@ const serviceRange = "10.96.0.0/16"
 //
 // The options are set by flag, which is the interface that Kubernetes keeps stable, but the command around them is left
 // out: it takes over signals and logging, which belong to this program and can be set up only once in a process.
-func runAPIServer(ctx context.Context, dir, etcd string, listener net.Listener, creds *credentials, auditPolicy string) error {
+func runAPIServer(ctx context.Context, dir, etcd string, listener net.Listener, creds *credentials, auditPolicy, gates string) error {
 	policy, err := writeAuditPolicy(dir, auditPolicy)
 	if err != nil {
 		return err
@@ -27,6 +30,9 @@ func runAPIServer(ctx context.Context, dir, etcd string, listener net.Listener, 
 	server := apiserveroptions.NewServerRunOptions()
 	server.SecureServing.Listener = listener
 	args := append(serverArguments(etcd, listener, creds), auditArguments(dir, policy)...)
+	if known := knownGates(gates); known != "" {
+		args = append(args, "--feature-gates="+known)
+	}
 	if err := setFlags(server.Flags(), args); err != nil {
 		return err
 	}
@@ -41,6 +47,19 @@ func runAPIServer(ctx context.Context, dir, etcd string, listener net.Listener, 
 		return fmt.Errorf("options: %v", errs)
 	}
 	return app.Run(ctx, completed)
+}
+
+// knownGates returns those of feature gates that this version has.
+func knownGates(gates string) string {
+	var known []string
+	all := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for gate := range strings.SplitSeq(gates, ",") {
+		name, _, _ := strings.Cut(gate, "=")
+		if _, has := all[featuregate.Feature(name)]; has {
+			known = append(known, gate)
+		}
+	}
+	return strings.Join(known, ",")
 }
 
 func serverArguments(etcd string, listener net.Listener, creds *credentials) []string {

@@ -40,6 +40,7 @@ type options struct {
 	dir            string
 	port           int
 	bodies         bool
+	gates          string
 	stopOnStdinEOF bool
 }
 
@@ -50,6 +51,7 @@ func parse(w world) (options, error) {
 	flags.StringVar(&o.dir, "dir", "", "keep data, kubeconfig and logs in this directory; without it a temporary one is made, and removed at the end")
 	flags.IntVar(&o.port, "port", 0, "port of the API server; with the --dir of one that ended, clients find everything as it was; 0 takes a free one")
 	flags.BoolVar(&o.bodies, "audit-bodies", false, "put into the audit log what is sent with each write, and what is answered")
+	flags.StringVar(&o.gates, "feature-gates", "", "feature gates of the API server, as NAME=true; those that its version does not know are left out")
 	flags.BoolVar(&o.stopOnStdinEOF, "stop-on-stdin-eof", false, "stop when standard input closes, so that the end of the starting program, however it comes, is the end of this one")
 	if err := flags.Parse(w.args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -53,7 +53,7 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string, o opti
 	server := "https://" + listener.Addr().String()
 	parts := context.WithoutCancel(ctx)
 	inBackground(fail, "kube-apiserver", func() error {
-		return runAPIServer(parts, dir, endpoint, listener, creds, auditPolicy(o.bodies))
+		return runAPIServer(parts, dir, endpoint, listener, creds, auditPolicy(o.bodies), o.gates)
 	})
 	config := creds.restConfig(server)
 	if err := waitForAPIServer(ctx, config); err != nil {

@@ -19,7 +19,10 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+// TestMain starts an API server that sends the objects of shards alone, if its version can.
+func TestMain(m *testing.M) {
+	os.Exit(cluster.MainWith(m, cluster.Options{FeatureGates: "ShardedListAndWatch=true"}))
+}
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 

@@ -1,0 +1,183 @@
+package shards_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/metadata"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/delayproxy"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// TestShardsScale measures hosts that share the work: LIBRETTO_SHARD_PARENTS says of how many parents, in 40 namespaces with a child each,
+// LIBRETTO_SHARD_HOSTS how many hosts there are in each run, and LIBRETTO_SHARD_LATENCY how long each request to the API server takes longer.
+func TestShardsScale(t *testing.T) {
+	parents, err := strconv.Atoi(cmp.Or(os.Getenv("LIBRETTO_SHARD_PARENTS"), "0"))
+	if parents == 0 || err != nil {
+		t.Skip("LIBRETTO_SHARD_PARENTS says how many parents to measure with")
+	}
+	latency, err := time.ParseDuration(cmp.Or(os.Getenv("LIBRETTO_SHARD_LATENCY"), "0s"))
+	env.NoError(t, err)
+	for text := range strings.FieldsSeq(cmp.Or(os.Getenv("LIBRETTO_SHARD_HOSTS"), "1 4")) {
+		hosts, err := strconv.Atoi(text)
+		env.NoError(t, err)
+		t.Run(text, func(t *testing.T) { measure(t, hosts, parents, latency) })
+	}
+}
+
+// measure logs how long so many hosts take for the children of new parents, and what each of them takes for it.
+func measure(t *testing.T, hosts, parents int, latency time.Duration) {
+	const homes = 40
+	s := &scene{Env: env.NewWithThings(t)}
+	kubeconfig := s.Cluster.Kubeconfig
+	if latency > 0 {
+		proxy, err := delayproxy.Start(s.Cluster.Config, t.TempDir())
+		s.NoError(err)
+		defer func() { s.NoError(proxy.Stop()) }()
+		proxy.Set(delayproxy.Rule{Verbs: []string{"create", "update", "patch", "get"}, Reply: latency})
+		kubeconfig = proxy.Kubeconfig
+	}
+	s.edit("one", "")
+	for n := range homes {
+		name := fmt.Sprintf("%s-%02d", s.Namespace, n)
+		s.ClusterScope().Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {of: %s}}}", name, s.Namespace))
+		s.homes = append(s.homes, s.InNamespace(name))
+	}
+	var running []*cluster.Libretto
+	for range hosts {
+		flags := []string{"--kubeconfig", kubeconfig, "--namespace=" + s.Namespace, "--target-label-selector=test=" + s.Namespace, "--kube-api-qps=-1"}
+		if hosts > 1 {
+			flags = append(flags, "--leader-elect", fmt.Sprintf("--shards=%d", 4*hosts), "--leader-elect-resource-namespace="+s.Namespace)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
+		host, err := s.Cluster.StartLibretto(ctx, flags...)
+		cancel()
+		s.NoError(err)
+		defer func() { s.NoError(host.Stop()) }()
+		running = append(running, host)
+	}
+	if hosts > 1 {
+		s.waitForHolders(4*hosts, hosts)
+	}
+	for n := range parents {
+		thing := s.Parse(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: t%d}, spec: {}}", s.Group, n))
+		_, err := s.homes[n%homes].In(s.Things()).Create(t.Context(), thing, metav1.CreateOptions{})
+		s.NoError(err)
+	}
+	before := make([]time.Duration, hosts)
+	for i, host := range running {
+		before[i] = processorTime(t, host.PID())
+	}
+	began := time.Now()
+	s.define("{}")
+	s.waitForChildren(parents)
+	took := time.Since(began)
+	t.Logf("%d hosts, %d parents: %s, %.0f parents a second", hosts, parents, took.Round(10*time.Millisecond), float64(parents)/took.Seconds())
+	for i, host := range running {
+		t.Logf("  host %d: %s of a processor, %d MiB", i, processorTime(t, host.PID())-before[i], anonymous(t, host.PID())>>20)
+	}
+}
+
+func (s *scene) waitForHolders(shards, hosts int) {
+	s.T.Helper()
+	cluster.Eventually(s.T, handOver, func() error {
+		held := map[string]int{}
+		for name, lease := range s.List(leases, "") {
+			if holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity"); strings.Contains(name, "-shard-") {
+				held[holder]++
+			}
+		}
+		for _, count := range held {
+			if len(held) != hosts || count != shards/hosts {
+				return fmt.Errorf("shards are held by %v", held)
+			}
+		}
+		return nil
+	})
+}
+
+// waitForChildren waits until all parents have their child.
+func (s *scene) waitForChildren(parents int) {
+	s.T.Helper()
+	client, err := metadata.NewForConfig(s.Cluster.Config)
+	s.NoError(err)
+	cluster.Eventually(s.T, 10*time.Minute, func() error {
+		found := 0
+		for _, home := range s.homes {
+			list, err := client.Resource(env.ConfigMaps).Namespace(home.Namespace).List(s.T.Context(), metav1.ListOptions{ResourceVersion: "0"})
+			if err != nil {
+				return err
+			}
+			found += len(list.Items)
+		}
+		if found < parents {
+			return fmt.Errorf("%d of %d parents have a child", found, parents)
+		}
+		return nil
+	})
+}
+
+// processorTime returns that of a process and of its workers.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	var sum time.Duration
+	for _, of := range append(childrenOf(t, pid), pid) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", of))
+		if err != nil {
+			continue // A worker has ended.
+		}
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		for _, field := range []string{fields[11], fields[12]} {
+			ticks, err := strconv.Atoi(field)
+			env.NoError(t, err)
+			sum += time.Duration(ticks) * 10 * time.Millisecond
+		}
+	}
+	return sum
+}
+
+// anonymous returns the anonymous memory of a process and of its workers, in bytes.
+func anonymous(t *testing.T, pid int) (sum int64) {
+	t.Helper()
+	for _, of := range append(childrenOf(t, pid), pid) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", of))
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(text), "RssAnon:")
+		kibibytes, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		env.NoError(t, err)
+		sum += kibibytes << 10
+	}
+	return sum
+}
+
+func childrenOf(t *testing.T, pid int) (pids []int) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	env.NoError(t, err)
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue
+		}
+		for field := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(field)
+			env.NoError(t, err)
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
