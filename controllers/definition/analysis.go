@@ -2,6 +2,7 @@ package definition
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,16 @@ type analysisRun struct {
 	// id is what is being made, if answer is not nil.
 	id     string
 	answer chan rollout.Analysis
+	// ofAllShards has the parents of all shards while checks are made, or is nil if there is one shard.
+	ofAllShards *parent.Reconciler
+}
+
+// end forgets what the checks said, and closes what they have opened.
+func (a *analysisRun) end() {
+	if a.ofAllShards != nil {
+		a.ofAllShards.Close()
+	}
+	*a = analysisRun{}
 }
 
 // result returns what the checks said last. That they do not hold is not known before they have not held twice: a child that somebody has
@@ -72,7 +83,7 @@ func (r *Reconciler) analyze(
 ) time.Duration {
 	a := &i.analysis
 	if want.ID == "" || r.config.Analyst == nil {
-		*a = analysisRun{}
+		a.end()
 		return 0
 	}
 	if a.answer != nil && a.id == want.ID { // It enqueues the definition.
@@ -89,24 +100,57 @@ func (r *Reconciler) analyze(
 	}
 	answer, assignment := make(chan rollout.Analysis, 1), rollout.AssignmentOf(s.rollout, &state)
 	a.id, a.answer = want.ID, answer
+	of, err := r.analyzed(i)
 	go func() {
-		subject.Parents = i.analyzedParents(assignment, state)
+		defer i.changed()
+		if err == nil {
+			err = waitForShards(of)
+		}
+		if err != nil {
+			answer <- rollout.Analysis{ID: want.ID, At: r.config.Environment.Clock.Now(), Check: "analysis", Message: err.Error()}
+			return
+		}
+		subject.Parents = analyzedParents(of, assignment, state)
 		answer <- r.config.Analyst.Analyze(identity.WithAccount(context.Background(), i.plan.Config.Account), subject)
-		i.changed()
 	}()
 	return 0
 }
 
+// analyzed returns the reconciler that has all parents of an instance: its own, or one with those of all shards.
+func (r *Reconciler) analyzed(i *instance) (*parent.Reconciler, error) {
+	if !r.isShared(i.plan.Key()) {
+		return i.reconciler, nil
+	}
+	if i.analysis.ofAllShards == nil {
+		all, err := i.reconciler.OfAllShards()
+		if err != nil {
+			return nil, err
+		}
+		i.analysis.ofAllShards = all
+	}
+	return i.analysis.ofAllShards, nil
+}
+
+// waitForShards waits until the caches of all shards are synced.
+func waitForShards(of *parent.Reconciler) error {
+	ctx, cancel := context.WithTimeout(context.Background(), syncOfAllShards)
+	defer cancel()
+	if !of.WaitForSync(ctx) {
+		return errors.New(unreadShards)
+	}
+	return nil
+}
+
 // analyzedParents returns the parents that have the edit, as the caches have them.
-func (i *instance) analyzedParents(assignment rollout.Assignment, state rollout.State) []analysis.Parent {
+func analyzedParents(of *parent.Reconciler, assignment rollout.Assignment, state rollout.State) []analysis.Parent {
 	var all []analysis.Parent
 	before := rollout.ChildrenByParent(state.ChildrenBefore)
-	i.reconciler.EachParent(func(object *unstructured.Unstructured, _ parent.LastSync) {
+	of.EachParent(func(object *unstructured.Unstructured, _ parent.LastSync) {
 		member := rollout.MemberOf(object)
 		if !assignment.HasUpdated(member) {
 			return
 		}
-		p := analysis.Parent{Name: apply.KeyOf(object).String(), Object: object, Children: i.reconciler.LastingChildren(object)}
+		p := analysis.Parent{Name: apply.KeyOf(object).String(), Object: object, Children: of.LastingChildren(object)}
 		if n, is := before[member.Hash]; is {
 			p.Before = &n
 		} else if began := state.StartedAt; began != nil && !object.GetCreationTimestamp().Time.Before(began.Add(-time.Second)) {

@@ -159,6 +159,7 @@ func (i *instance) close() {
 	if i.cancelSync != nil {
 		i.cancelSync()
 	}
+	i.analysis.end()
 	i.queue.Close()
 	i.hooks.Close()
 	i.reconciler.Close()

@@ -141,8 +141,10 @@ func (r *Reconciler) previewAlone(
 	})
 }
 
-// previewSyncOfAll is how long a preview waits for the caches of all shards.
-const previewSyncOfAll = time.Minute
+// syncOfAllShards is how long a preview, or a check of a step, waits for the caches of all shards.
+const syncOfAllShards = time.Minute
+
+const unreadShards = "the parents and children of all shards could not be read within a minute"
 
 // samplerOf returns what samples the parents of an instance for a preview: those of all shards, whose objects are in memory until done is
 // called. If these can't be read, held says that the edit is held for that.
@@ -150,14 +152,16 @@ func (r *Reconciler) samplerOf(ctx context.Context, i *instance) (sampler func()
 	if !r.isShared(i.plan.Key()) {
 		return i.reconciler.Sampler, func() {}, ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewSyncOfAll)
-	defer cancel()
-	all, done, synced := i.reconciler.SamplerOfAll(ctx)
-	if !synced {
-		return nil, done, fmt.Sprintf("the parents and children of all shards could not be read within %s, so that it is not known what it would do",
-			previewSyncOfAll)
+	all, err := i.reconciler.OfAllShards()
+	if err != nil {
+		return nil, func() {}, err.Error()
 	}
-	return all, done, ""
+	ctx, cancel := context.WithTimeout(ctx, syncOfAllShards)
+	defer cancel()
+	if !all.WaitForSync(ctx) {
+		return nil, all.Close, "it is not known what it would do: " + unreadShards
+	}
+	return func() *samples.Sampler { return all.SamplerWith(i.reconciler) }, all.Close, ""
 }
 
 // waitForSync waits for a moment until all caches are synced.

@@ -259,16 +259,23 @@ func (r *Reconciler) report(
 	}
 }
 
-// sendReport writes a report if it has changed. While no edit is rolled out, what it says of parents may wait. The caller holds mu.
+// rolloutReports is the time between two looks at the parents of a shard while an edit is rolled out: nothing else tells of children that are lost.
+const rolloutReports = time.Second
+
+// sendReport writes a report if it has changed. While no edit is rolled out, what it says of parents may wait. It returns after how long to do
+// so again, or zero. The caller holds mu.
 func (r *Reconciler) sendReport(
 	ctx context.Context, key controller.Key, s *runtimeState, next *reports.Report, stored v1alpha1.DefinitionStatus,
 ) (time.Duration, error) {
-	now, last := r.config.Environment.Clock.Now(), s.shards.reported
+	now, last, again := r.config.Environment.Clock.Now(), s.shards.reported, time.Duration(0)
+	rollsOut := stored.ScriptRollout != nil && stored.ScriptRollout.UpdatedRevision != ""
+	if rollsOut {
+		again = rolloutReports
+	}
 	if last != nil {
 		if last.Equal(next) {
-			return 0, nil
+			return again, nil
 		}
-		rollsOut := stored.ScriptRollout != nil && stored.ScriptRollout.UpdatedRevision != ""
 		onlyParents := *next
 		onlyParents.Summary, onlyParents.Parents, onlyParents.Scripts = last.Summary, last.Parents, last.Scripts
 		wait := s.shards.reportedAt.Add(status.ParentsInterval).Sub(now)
@@ -280,13 +287,12 @@ func (r *Reconciler) sendReport(
 		return 0, err
 	}
 	s.shards.reported, s.shards.reportedAt = next, now
-	return 0, nil
+	return again, nil
 }
 
 // newReport returns the report about a definition.
 func (r *Reconciler) newReport(object *unstructured.Unstructured, s *runtimeState, view statusView) *reports.Report {
-	ready := *meta.FindStatusCondition(view.conditions, v1alpha1.ConditionReady)
-	next := &reports.Report{Ready: ready, Summary: view.running.parents.Summary, ScriptsKnown: true}
+	next := &reports.Report{Ready: followedReady(s, view), Summary: view.running.parents.Summary, ScriptsKnown: true}
 	if s.guard != nil {
 		next.Guard = s.guard.Record().Status()
 		next.Hold.ID, next.Hold.Message = s.guardHold()
@@ -312,6 +318,17 @@ func (r *Reconciler) newReport(object *unstructured.Unstructured, s *runtimeStat
 		slices.SortFunc(next.Parents, func(a, b reports.Parent) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return next
+}
+
+// followedReady returns whether parents are synced by what the owner has decided. What the newest spec and its scripts are like is for the owner
+// to say.
+func followedReady(s *runtimeState, v statusView) metav1.Condition {
+	v.newest, v.hold, v.warnings = newestView{credentials: v.newest.credentials}, holdView{}, nil
+	c := readyCondition(s, nil, v)
+	if c.Reason == reasonEarlierSpec {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonRunning, "parents are synced"
+	}
+	return c
 }
 
 // labelsOfSteps returns the labels that the selectors of steps look at.

@@ -1,8 +1,6 @@
 package parent
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -70,21 +68,18 @@ func NamespaceRequired(resource string) string { return related.NamespaceRequire
 // Sampler returns a Sampler of all parents. The caches must be synced.
 func (r *Reconciler) Sampler() *samples.Sampler { return r.sampled().All() }
 
-// SamplerOfAll returns Sampler for the parents of all shards, with caches of its own that done closes. It returns false if these are not
-// synced before ctx ends.
-func (r *Reconciler) SamplerOfAll(ctx context.Context) (sampler func() *samples.Sampler, done func(), synced bool) {
+// OfAllShards returns a Reconciler that has the parents of all shards, to be looked at: it must not sync any. The caller must close it.
+func (r *Reconciler) OfAllShards() (*Reconciler, error) {
 	env := r.env
 	env.Pool, env.Follows = env.Pool.Whole(), false
-	whole, err := New(r.config, env)
-	if err != nil {
-		return nil, func() {}, false
-	}
-	if !whole.WaitForSync(ctx) {
-		return nil, whole.Close, false
-	}
-	from := whole.sampled()
-	from.Related = r.RelatedResources
-	return from.All, whole.Close, true
+	return New(r.config, env)
+}
+
+// SamplerWith returns Sampler with the related resources that the hooks of another Reconciler have asked for.
+func (r *Reconciler) SamplerWith(other *Reconciler) *samples.Sampler {
+	from := r.sampled()
+	from.Related = other.RelatedResources
+	return from.All()
 }
 
 // SamplerOf returns a Sampler of one parent.
