@@ -70,19 +70,7 @@ func (s *runtimeState) setDeletionLimits(object *unstructured.Unstructured) {
 
 // guardLimits returns what bounds deletions.
 func (s *runtimeState) guardLimits() rollout.Limits {
-	limits := rollout.Limits{Edit: s.limits.edits.Load(), Always: s.limits.always.Load()}
-	if edit := limits.Edit; edit != nil {
-		limits.Edit = edit.DeepCopy()
-		limits.Edit.MaxDeletedChildren = s.shards.shareOf(edit.MaxDeletedChildren)
-		limits.Edit.MaxRecreatedChildren = s.shards.shareOf(edit.MaxRecreatedChildren)
-	}
-	if always := limits.Always; always != nil {
-		limits.Always = &v1alpha1.DeletionGuard{
-			MaxDeletedChildren:   s.shards.shareOf(always.MaxDeletedChildren),
-			MaxRecreatedChildren: s.shards.shareOf(always.MaxRecreatedChildren),
-		}
-	}
-	return limits
+	return rollout.Limits{Edit: s.limits.edits.Load(), Always: s.limits.always.Load(), Shards: s.shards.here.Count}
 }
 
 // countChildren counts the children of the instance that serves.

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -229,15 +228,6 @@ func (s *shards) addToReady(c metav1.Condition) metav1.Condition {
 		}
 	}
 	return c
-}
-
-// shareOf returns the share of a shard in a limit. Of a percentage of its own children each shard has all. A number is divided, so that all
-// shards together do not exceed it.
-func (s *shards) shareOf(limit *intstr.IntOrString) *intstr.IntOrString {
-	if limit == nil || limit.Type != intstr.Int || s.here.Count <= 1 {
-		return limit
-	}
-	return new(intstr.FromInt32(limit.IntVal / int32(s.here.Count)))
 }
 
 // report tells the owner of a definition how it is in this shard. It returns after how long to do so again, or zero.

@@ -114,25 +114,6 @@ func TestReportsOfShards(t *testing.T) {
 	}
 }
 
-// TestShareOf divides a limit so that all shards together do not exceed it.
-func TestShareOf(t *testing.T) {
-	percent := intstr.FromString("50%")
-	s := &shards{here: shard.Range{Count: 4}}
-	for _, c := range []struct{ limit, want *intstr.IntOrString }{
-		{nil, nil},
-		{&percent, &percent},
-		{new(intstr.FromInt32(10)), new(intstr.FromInt32(2))},
-		{new(intstr.FromInt32(3)), new(intstr.FromInt32(0))},
-	} {
-		if diff := cmp.Diff(c.want, s.shareOf(c.limit)); diff != "" {
-			t.Errorf("%v: -want +got:\n%s", c.limit, diff)
-		}
-	}
-	if limit := new(intstr.FromInt32(10)); (&shards{}).shareOf(limit) != limit {
-		t.Error("a host that does not share has another limit")
-	}
-}
-
 func TestLabelsOfSteps(t *testing.T) {
 	spec := &v1alpha1.ScriptRollout{Steps: []v1alpha1.ScriptRolloutStep{
 		{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"canary": "yes"}}},

@@ -93,6 +93,8 @@ type Limits struct {
 	Edit *v1alpha1.ScriptPreview
 	// Always are those within SettleTime if nothing was edited. Nil is no limit.
 	Always *v1alpha1.DeletionGuard
+	// Shards is how many guards there are, which share each limit that is a number. Zero is one.
+	Shards int
 }
 
 // Hold is what a Guard keeps from being deleted.
@@ -222,9 +224,14 @@ func (g *Guard) rule(edit Edit) Rule {
 	if always := limits.Always; always != nil && edit == g.record.Settled {
 		return limitRule{&v1alpha1.ScriptPreview{
 			MaxDeletedChildren: always.MaxDeletedChildren, MaxRecreatedChildren: always.MaxRecreatedChildren,
-		}, "spec.deletionGuard"}
+		}, "spec.deletionGuard", limits.Shards}
 	}
-	return GuardRule(limits.Edit)
+	rule := GuardRule(limits.Edit)
+	if of, is := rule.(limitRule); is {
+		of.shards = limits.Shards
+		return of
+	}
+	return rule
 }
 
 // GuardRule returns the rule of a Guard for edits, by the limits of the definition, which may be nil.

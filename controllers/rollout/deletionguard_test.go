@@ -446,3 +446,28 @@ func TestEditID(t *testing.T) {
 		t.Errorf("an edit of the spec is approved as %s", id)
 	}
 }
+
+// TestShares divides limits so that all shards together do not exceed them.
+func TestShares(t *testing.T) {
+	for _, c := range []struct {
+		limit   string
+		shards  int
+		deletes int // of 10 children
+		want    string
+	}{
+		{"4", 0, 4, ""},
+		{"4", 2, 2, ""},
+		{"4", 2, 3, "it would delete 3 of 10 children of 0 of 0 parents, more than f.maxDeletedChildren: 4 allows, of which a shard has 2, first  "},
+		{"3", 4, 1, "it would delete 1 of 10 children of 0 of 0 parents, more than f.maxDeletedChildren: 3 allows, of which a shard has 0, first  "},
+		{"50%", 4, 5, ""},
+		{"50%", 4, 6, "it would delete 6 of 10 children of 0 of 0 parents, more than f.maxDeletedChildren: 50% allows, first  "},
+	} {
+		f := NewFindings()
+		f.children[anyKind] = 10
+		f.addGone(configMap.GroupKind(), c.deletes)
+		got := f.Held(limitRule{&v1alpha1.ScriptPreview{MaxDeletedChildren: new(intstr.Parse(c.limit))}, "f", c.shards})
+		if got != c.want {
+			t.Errorf("%d of %s, in %d shards: %q, want %q", c.deletes, c.limit, c.shards, got, c.want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func RuleOf(limits *v1alpha1.ScriptPreview) Rule {
 	if limits == nil {
 		return sampleRule{}
 	}
-	return limitRule{limits, "spec.scriptRollout.preview"}
+	return limitRule{ScriptPreview: limits, field: "spec.scriptRollout.preview"}
 }
 
 // SampleSize is how many parents there are in the sample: those of which the hashes of the UIDs are lowest.
@@ -77,6 +77,17 @@ func destroysTooMuch(f *Findings, kind schema.GroupKind) bool {
 type limitRule struct {
 	*v1alpha1.ScriptPreview
 	field string
+	// shards is how many guards share the limits of deletions, or zero.
+	shards int
+}
+
+// share returns the share in a limit of deletions. A number is divided, rounded down, so that all shards together do not exceed it. Of a
+// percentage each has all, of its own children.
+func (r limitRule) share(limit *intstr.IntOrString) *intstr.IntOrString {
+	if r.shards <= 1 || !isNumber(limit) {
+		return limit
+	}
+	return new(intstr.FromInt(limit.IntValue() / r.shards))
 }
 
 func (limitRule) WantsAll() bool { return true }
@@ -88,18 +99,18 @@ func (r limitRule) IsViolated(b *Batch) bool {
 
 // IsDecided knows the number of all parents, and not yet that of all children.
 func (r limitRule) IsDecided(f *Findings) bool {
-	return isNumber(r.MaxDeletedChildren) && exceeds(f.countOf(anyKind, Delete), r.MaxDeletedChildren, 0) ||
-		isNumber(r.MaxRecreatedChildren) && exceeds(f.countOf(anyKind, Recreate), r.MaxRecreatedChildren, 0) ||
+	return isNumber(r.MaxDeletedChildren) && exceeds(f.countOf(anyKind, Delete), r.share(r.MaxDeletedChildren), 0) ||
+		isNumber(r.MaxRecreatedChildren) && exceeds(f.countOf(anyKind, Recreate), r.share(r.MaxRecreatedChildren), 0) ||
 		exceeds(f.failing, r.MaxFailingParents, f.Total)
 }
 
 // violations counts parents as failing if a call for them was not made because calls for others take too long.
 func (r limitRule) violations(f *Findings) []string {
 	var violations []string
-	if exceeds(f.countOf(anyKind, Delete), r.MaxDeletedChildren, f.children[anyKind]) {
+	if exceeds(f.countOf(anyKind, Delete), r.share(r.MaxDeletedChildren), f.children[anyKind]) {
 		violations = append(violations, f.describeDestroyed(anyKind, Delete, r.than("maxDeletedChildren", r.MaxDeletedChildren)))
 	}
-	if exceeds(f.countOf(anyKind, Recreate), r.MaxRecreatedChildren, f.children[anyKind]) {
+	if exceeds(f.countOf(anyKind, Recreate), r.share(r.MaxRecreatedChildren), f.children[anyKind]) {
 		violations = append(violations, f.describeDestroyed(anyKind, Recreate, r.than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
 	switch more := r.than("maxFailingParents", r.MaxFailingParents); {
@@ -117,7 +128,11 @@ func (r limitRule) than(name string, limit *intstr.IntOrString) string {
 	if limit == nil {
 		return ""
 	}
-	return fmt.Sprintf(", more than %s.%s: %s allows", r.field, name, limit)
+	more := fmt.Sprintf(", more than %s.%s: %s allows", r.field, name, limit)
+	if share := r.share(limit); *share != *limit {
+		more += fmt.Sprintf(", of which a shard has %s", share)
+	}
+	return more
 }
 
 func isNumber(limit *intstr.IntOrString) bool { return limit != nil && limit.Type == intstr.Int }
