@@ -23,7 +23,7 @@ type fault struct {
 }
 
 // faultTime is how long a fault lasts that does not end by itself before.
-const faultTime = 3 * time.Second
+const faultTime = 2 * time.Second
 
 // kinds are all faults.
 func kinds() []fault {
@@ -71,6 +71,11 @@ func (o Options) choose(n int) (fault, error) {
 	round, at := (n-1)/len(all), (n-1)%len(all)
 	order := rand.New(rand.NewPCG(o.Seed, uint64(round))).Perm(len(all))
 	return all[order[at]], nil
+}
+
+// refuses reports whether what hosts write is refused for so long that the step of a rollout fails, and is taken back.
+func (f fault) refuses() bool {
+	return strings.Contains(f.name, "refused") || strings.Contains(f.name, "quota")
 }
 
 var writeVerbs = []string{"create", "update", "patch", "delete"}

@@ -208,6 +208,7 @@ func (r *run) one(ctx context.Context, n int, f fault) error {
 		return err
 	}
 	faulty := time.Since(began)
+	r.approves, r.tookBack = f.refuses(), false
 	if err := r.settle(ctx, settleTimeout); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/chaos/history"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -47,6 +48,9 @@ type set struct {
 	// spec are further lines of the definition.
 	spec string
 }
+
+// steps reports whether edits of the definition are rolled out in steps.
+func (s set) steps() bool { return strings.Contains(s.spec, "steps: ") }
 
 // unlimited has previews and the guard at deletions hold no edit. After a change of leader the guard counts the children of guests, too,
 // that have gone since the edits of the last ten minutes began, and the preview of a rolling update may count all children of a parent.
@@ -77,6 +81,8 @@ type world struct {
 	// scripts is the hosts' --scripts-dir.
 	scripts string
 	lease   string
+	// approves reports whether somebody lets edits through that a failed step has taken back, and tookBack whether there was one.
+	approves, tookBack bool
 }
 
 // setOf returns the set of a parent or a child.
@@ -104,7 +110,7 @@ func (w *world) model() history.Model {
 				noted = parts[2] + "-" + parts[3]
 			}
 			return history.Child{
-				Parent: parent, Noted: noted,
+				Parent: parent, Noted: noted, MayGoBack: w.tookBack && s.steps(),
 				Recreated: strings.HasSuffix(s.method, "Recreate") || s.method == "Recreate",
 				Rolling:   strings.HasPrefix(s.method, "Rolling"),
 			}, true
@@ -346,10 +352,28 @@ func (w *world) snapshot(ctx context.Context, n int) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if err := w.approve(ctx, s, object); err != nil {
+			return "", err
+		}
 		texts = append(texts, outline(object))
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, "---\n"), nil
+}
+
+// approve lets the edit through again that a step has taken back because a parent failed.
+func (w *world) approve(ctx context.Context, s set, definition *unstructured.Unstructured) error {
+	phase, _, _ := unstructured.NestedString(definition.Object, "status", "scriptRollout", "phase")
+	revision, _, _ := unstructured.NestedString(definition.Object, "status", "observedScriptRevisionHash")
+	if phase != string(v1alpha1.ScriptsRolledBack) || !w.approves || definition.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation] == revision {
+		return nil
+	}
+	w.tookBack = true
+	w.T.Logf("    a step has failed, and %s is approved", revision)
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, v1alpha1.ApprovedRevisionAnnotation, revision)
+	resource := w.Cluster.Dynamic().Resource(env.Definitions(s.kind))
+	_, err := resource.Patch(ctx, definition.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }
 
 // outline returns what is compared of a definition.

@@ -17,6 +17,8 @@ type Child struct {
 	Parent, Noted string
 	// Recreated reports whether an update deletes the child and creates it again.
 	Recreated bool
+	// MayGoBack reports whether a rollout of its definition was taken back, so that it may get an older value.
+	MayGoBack bool
 	// Rolling reports whether the children of a parent are updated one after another.
 	Rolling bool
 }
@@ -288,7 +290,7 @@ func (c *Checker) childWritten(w Write, child Child) {
 // checkContent checks what a host gives a child.
 func (c *Checker) checkContent(w Write, child Child, s *state) {
 	value, note := version(w.data("value")), version(w.data("note"))
-	if value < s.givenValue || note < s.givenNote {
+	if !child.MayGoBack && value < s.givenValue || note < s.givenNote {
 		c.reportf(RuleBack, w, "a host had given it value v%d and note v%d", s.givenValue, s.givenNote)
 	}
 	if w.Verb == "create" && s.deletion != nil && s.byHost && value == s.givenValue && note == s.givenNote && !c.deleted[child.Parent] {

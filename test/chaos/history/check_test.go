@@ -22,7 +22,7 @@ var model = Model{
 			return Child{}, false
 		}
 		parent := parts[0] + "-" + parts[1]
-		return Child{Parent: parent, Noted: parent, Recreated: parts[0] != "a", Rolling: parts[0] == "c"}, true
+		return Child{Parent: parent, Noted: parent, Recreated: parts[0] > "a", Rolling: parts[0] == "c", MayGoBack: parts[0] == "B"}, true
 	},
 }
 
@@ -100,7 +100,7 @@ func (s *story) late(process string, seconds int) *story {
 }
 
 func begin() *story {
-	return (&story{}).parent("create", "a-0", 1).parent("create", "b-0", 1).parent("create", "c-0", 1).script(1)
+	return (&story{}).parent("create", "B-0", 1).parent("create", "a-0", 1).parent("create", "b-0", 1).parent("create", "c-0", 1).script(1)
 }
 
 // TestTakeover allows a new leader for a time what it may not do later.
@@ -166,6 +166,9 @@ func TestCheck(t *testing.T) {
 
 		"an older script's value": {
 			begin().script(2).child("x.1", "create", "a-0-0", 2, 1).child("y.1", "update", "a-0-0", 1, 1), []string{RuleBack},
+		},
+		"an older script's value, taken back": {
+			begin().script(2).child("x.1", "create", "B-0-0", 2, 1).child("y.1", "update", "B-0-0", 1, 1), nil,
 		},
 		"an older parent's note": {
 			begin().parent("patch", "a-0", 2).child("x.1", "create", "a-0-0", 1, 2).
