@@ -48,8 +48,8 @@ func (v *verdicts) serve(d *moduleTree) bool {
 	return tested && slices.Contains(v.passed, text)
 }
 
-// verdictsFor returns those of a definition: another tree of the same one may be open, with an earlier spec. A tree that follows tests nothing,
-// and what it serves may not have been tested.
+// verdictsFor returns those of a definition: another tree of the same one may be open, with an earlier spec. A tree that follows tests
+// nothing, and what it serves may not have been tested.
 func (l *Library) verdictsFor(spec Spec) *verdicts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -170,6 +170,14 @@ func (r *Reconciler) openCaches(key controller.Key, object *unstructured.Unstruc
 	}
 }
 
+// endStandby closes what is open for a definition from before this process led, once its instance has all of that open, and its scripts
+// have loaded.
+func (r *Reconciler) endStandby(key controller.Key, s *runtimeState, refusal *plan.Refusal) {
+	if s.running != nil || refusal != nil {
+		r.standby.Close(key)
+	}
+}
+
 // Reconcile reconciles one definition.
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	// 1. Observe the definition and its state.
@@ -210,9 +218,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	r.guardEdit(object, s) // What is approved is so before a pass asks.
 	r.assign(object, s)
 	r.advance(key, object, s)
-	if s.running != nil || refusal != nil { // What it needs is open, and its scripts have loaded.
-		r.standby.Close(key)
-	}
+	r.endStandby(key, s, refusal)
 	r.updateTestInputs(s.all()...)
 	r.updatePreviewInputs(object, s)
 	s.expire()

@@ -201,8 +201,8 @@ func (s *shards) addTo(parents status.Parents) status.Parents {
 	return parents
 }
 
-// reasonShardsNotReady is the reason of the condition Ready of a definition whose owner is ready, and another shard is not. It is one of its own:
-// the others wait for an owner that is ready.
+// reasonShardsNotReady is the reason of the condition Ready of a definition whose owner is ready, and another shard is not. It is one of
+// its own: the others wait for an owner that is ready.
 const reasonShardsNotReady = "ShardsNotReady"
 
 // addToReady returns the condition Ready of a definition with what keeps other shards from being ready.
@@ -249,11 +249,12 @@ func (r *Reconciler) report(
 	}
 }
 
-// rolloutReports is the time between two looks at the parents of a shard while an edit is rolled out: nothing else tells of children that are lost.
+// rolloutReports is the time between two looks at the parents of a shard while an edit is rolled out: nothing else tells of children that
+// are lost.
 const rolloutReports = time.Second
 
-// sendReport writes a report if it has changed. While no edit is rolled out, what it says of parents may wait. It returns after how long to do
-// so again, or zero. The caller holds mu.
+// sendReport writes a report if it has changed. While no edit is rolled out, what it says of parents may wait. It returns after how long
+// to do so again, or zero. The caller holds mu.
 func (r *Reconciler) sendReport(
 	ctx context.Context, key controller.Key, s *runtimeState, next *reports.Report, stored v1alpha1.DefinitionStatus,
 ) (time.Duration, error) {
@@ -310,8 +311,8 @@ func (r *Reconciler) newReport(object *unstructured.Unstructured, s *runtimeStat
 	return next
 }
 
-// followedReady returns whether parents are synced by what the owner has decided. What the newest spec and its scripts are like is for the owner
-// to say.
+// followedReady returns whether parents are synced by what the owner has decided. What the newest spec and its scripts are like is for
+// the owner to say.
 func followedReady(s *runtimeState, v statusView) metav1.Condition {
 	v.newest, v.hold, v.warnings = newestView{credentials: v.newest.credentials}, holdView{}, nil
 	c := readyCondition(s, nil, v)

@@ -146,8 +146,8 @@ func (p *Pool) In(namespace string) *Pool {
 	return &Pool{informers: p.informers, namespace: namespace, secretReader: p.secretReader}
 }
 
-// Shard returns a Pool of which all caches have the objects of the namespaces of a shard. No cluster-scoped resource can be opened in it, but in
-// what Whole returns.
+// Shard returns a Pool of which all caches have the objects of the namespaces of a shard. No cluster-scoped resource can be opened in it,
+// but in what Whole returns.
 func (p *Pool) Shard(r shard.Range) *Pool {
 	return &Pool{informers: p.informers, namespace: p.namespace, secretReader: p.secretReader, shard: r}
 }

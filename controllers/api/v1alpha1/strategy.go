@@ -65,8 +65,8 @@ type ChildUpdateStrategy struct {
 	// continues with the next. Methods that are not rolling ignore them.
 	// +optional
 	StatusChecks ChildStatusChecks `json:"statusChecks,omitzero"`
-	// Of fields that are a number or a percentage, text is checked by its pattern, and the type by "in": Kubernetes 1.33 takes their text to be
-	// as long as a request, so that a rule which compares or matches it costs too much there, and the CustomResourceDefinition is refused.
+	// Of fields that are a number or a percentage, text is checked by its pattern, and the type by "in": Kubernetes 1.33 takes their text to
+	// be as long as a request, so that a rule which compares or matches it costs too much there, and the CustomResourceDefinition is refused.
 
 	// MaxUnavailable is the number of children of this rule that may be unavailable
 	// during a rolling update: a number of at least 1, or a percentage of the desired

@@ -1,5 +1,5 @@
-// Package standby fills the caches that definitions need, and compiles their scripts, while a host waits to lead, so that it can work at once
-// when it does. It reads, and writes nothing.
+// Package standby fills the caches that definitions need, and compiles their scripts, while a host waits to lead, so that it can work at
+// once when it does. It reads, and writes nothing.
 package standby
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// Caches are the caches and the scripts that are open for definitions which do not run yet. The zero value has none. Its methods are called by
-// several goroutines.
+// Caches are the caches and the scripts that are open for definitions which do not run yet. The zero value has none. Its methods are
+// called by several goroutines.
 type Caches struct {
 	mu           sync.Mutex
 	byDefinition map[controller.Key]opened

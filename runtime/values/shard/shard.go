@@ -1,5 +1,5 @@
-// Package shard divides namespaces among reconcilers that share the work of a host, by the hash of the API server's sharded lists and watches
-// (KEP-5866): FNV-1a of 64 bits.
+// Package shard divides namespaces among reconcilers that share the work of a host, by the hash of the API server's sharded lists and
+// watches (KEP-5866): FNV-1a of 64 bits.
 package shard
 
 import (
@@ -75,8 +75,8 @@ func (r Range) String() string {
 	return fmt.Sprintf("%d of %d", r.Index, r.Count)
 }
 
-// Divide returns count ranges that have all hashes, and about equally many of the namespaces. They are not equally wide: hashes of names that
-// differ in their last characters alone are so close to each other that all of them would be in one range.
+// Divide returns count ranges that have all hashes, and about equally many of the namespaces. They are not equally wide: hashes of names
+// that differ in their last characters alone are so close to each other that all of them would be in one range.
 func Divide(namespaces []string, count int) []Range {
 	var hashes []uint64
 	for _, namespace := range namespaces {

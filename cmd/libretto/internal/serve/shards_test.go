@@ -423,7 +423,7 @@ func (w *world) await(what string, most time.Duration, is func(held string) bool
 // isBalanced reports whether all ranges are held, by each of some processes about equally many.
 func isBalanced(held string, among int) bool {
 	counts := map[string]int{}
-	for _, holder := range strings.Fields(held) {
+	for holder := range strings.FieldsSeq(held) {
 		counts[holder]++
 	}
 	if counts["-"] > 0 || len(counts) != among {
