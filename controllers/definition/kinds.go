@@ -101,8 +101,9 @@ func (r *Reconciler) notePlanned(s *runtimeState) {
 			return
 		}
 		for _, object := range cache.List() {
-			s := r.states[apply.KeyOf(object)]
-			if r.config.Admission.Target.Matches(labels.Set(object.GetLabels())) && (s == nil || !s.planned) {
+			key := apply.KeyOf(object)
+			s, isTarget := r.states[key], r.config.Admission.Target.Matches(labels.Set(object.GetLabels()))
+			if isTarget && r.hosts(key) && (s == nil || !s.planned) {
 				return
 			}
 		}

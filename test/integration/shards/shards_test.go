@@ -185,14 +185,42 @@ func (s *scene) writers(since cluster.Mark) map[string][]string {
 	return by
 }
 
+// defineInNamespaces applies a definition with a namespace in each, which is hosted by the shard of that alone.
+func (s *scene) defineInNamespaces() {
+	s.T.Helper()
+	for _, home := range s.homes {
+		home.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: default, namespace: %s}]
+---
+apiVersion: libretto.dev/v1alpha1
+kind: CompositeController
+metadata: {name: own, labels: {test: %s}}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %s/v1, resource: things}
+  childResources: [{apiVersion: v1, resource: serviceaccounts}]
+  hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %s}}}
+`, home.Namespace, s.Namespace, s.Group, env.Quote(`export const sync = ({parent}) => ({children: [
+  {apiVersion: "v1", kind: "ServiceAccount", metadata: {name: parent.metadata.name + "-own"}}]})`)))
+	}
+}
+
 // TestShards has three hosts share the parents of one definition. Each namespace is one host's, an edit reaches all, and the status counts all.
 func TestShards(t *testing.T) {
 	s := newScene(t, "{}")
+	s.defineInNamespaces()
 	for _, name := range []string{"first", "second", "third"} {
 		s.start(name)
 	}
 	s.waitForShares(3)
 	s.waitForValues(map[string]int{"one": 2 * namespaces})
+	for _, home := range s.homes {
+		home.WaitFor(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, "a-own", nil)
+	}
 	s.WaitForColumns(env.Composite, s.Namespace, "True", "Loaded", fmt.Sprint(2*namespaces))
 	mark := s.Mark()
 	s.edit("two", "")
