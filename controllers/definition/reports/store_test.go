@@ -53,35 +53,30 @@ func TestStore(t *testing.T) {
 	write(web, ranges[1], second)
 	write(web, shard.Divide(nil, 3)[2], second) // Of an earlier division.
 	write(other, ranges[1], second)
-	for range 5 {
-		<-changed
+	// Writes before the first list are one event for each object, which has the last of them.
+	eventually := func(what string, done func() bool) {
+		t.Helper()
+		for late := time.After(20 * time.Second); !done(); {
+			select {
+			case <-changed:
+			case <-late:
+				t.Fatalf("not in time: %s", what)
+			}
+		}
 	}
 	want := map[int]*Report{0: first, 1: second}
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		diff := cmp.Diff(want, store.Of(web, 2), cmpopts.EquateEmpty())
-		if diff == "" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("-want +got:\n%s", diff)
-		}
-		<-changed
-	}
+	eventually("both reports", func() bool { return cmp.Equal(want, store.Of(web, 2), cmpopts.EquateEmpty()) })
 	if err := store.Delete(t.Context(), web, ranges[0]); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Delete(t.Context(), web, ranges[0]); err != nil {
 		t.Errorf("a report that is gone: %v", err)
 	}
-	for len(store.Of(web, 2)) != 1 {
-		<-changed
-	}
+	eventually("one report less", func() bool { return len(store.Of(web, 2)) == 1 })
 	if err := store.DeleteAll(t.Context(), web); err != nil {
 		t.Fatal(err)
 	}
-	for len(store.Of(web, 2))+len(store.Of(web, 3)) > 0 {
-		<-changed
-	}
+	eventually("no report", func() bool { return len(store.Of(web, 2))+len(store.Of(web, 3)) == 0 })
 	if len(store.Of(other, 2)) != 1 {
 		t.Error("the report about another definition is gone")
 	}
