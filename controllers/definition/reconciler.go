@@ -131,6 +131,7 @@ func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 			return
 		case <-elected:
 		}
+		r.renewCaches()
 		r.leads.Store(true)
 		r.schemasChanged()             // It enqueues all.
 		if r.config.Shard.Index == 0 { // It looks at the objects of all shards.
@@ -157,6 +158,24 @@ func (r *Reconciler) close() {
 		}
 	}
 	r.standby.CloseAll()
+}
+
+// renewCaches drops what has been read before this process led if it may be old: a leader that was not reached by the API server for as
+// long as its lease lasts is often followed by one that was not, either.
+func (r *Reconciler) renewCaches() {
+	if !r.config.Shard.IsWhole() || !r.config.Environment.Pool.Renew() { // A shard has read nothing before.
+		return
+	}
+	r.config.Environment.Log.Info("objects are listed anew: watches were broken off while this process waited to lead")
+	r.standby.CloseAll()
+	r.mu.Lock()
+	old := r.kinds
+	r.kinds = map[definitions]*informer.Handle{}
+	r.mu.Unlock()
+	r.resourcesChanged()
+	for _, cache := range old {
+		cache.Close()
+	}
 }
 
 // openCaches opens the caches of a definition that another process hosts.

@@ -35,6 +35,8 @@ type listWatch struct {
 	options objectjson.Options
 	log     logr.Logger
 	failed  func(error) // Called if a watch ends because of what it has received.
+	// watching is told of watches. It may be nil.
+	watching *watchStream
 }
 
 // unlimited does not limit watches: they are few, and a limiter of requests would only delay them.
@@ -117,6 +119,9 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		scope: l.scope, body: body, cancel: cancel, done: ctx.Done(), decoder: objectjson.NewDecoder(body, l.options), failed: l.failed,
 		log: l.log, events: make(chan watch.Event, eventBuffer), ended: make(chan struct{}),
 	}
+	if s.watching = l.watching; s.watching != nil {
+		s.watching.begin()
+	}
 	go s.receive()
 	return s, nil
 }
@@ -126,12 +131,13 @@ const eventBuffer = 32
 
 // stream is a watch.
 type stream struct {
-	scope   scope
-	body    io.ReadCloser
-	decoder *objectjson.Decoder
-	failed  func(error)
-	log     logr.Logger
-	events  chan watch.Event
+	scope    scope
+	watching *watchStream // May be nil.
+	body     io.ReadCloser
+	decoder  *objectjson.Decoder
+	failed   func(error)
+	log      logr.Logger
+	events   chan watch.Event
 
 	stop   sync.Once
 	cancel context.CancelFunc
@@ -161,6 +167,9 @@ func (s *stream) receive() {
 	defer close(s.ended)
 	defer close(s.events)
 	defer s.close()
+	if s.watching != nil {
+		defer s.watching.end() // Before the reflector sees the end, and opens the next one.
+	}
 	for {
 		event, err := s.next()
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -65,8 +66,40 @@ type sharedInformer struct {
 	done       chan struct{}
 	handles    map[*Handle]bool
 	failure    atomic.Pointer[failure]
+	stream     watchStream
 	logged     failure  // The last one in the log. Only the reflector's goroutine uses it.
 	indexSizes sync.Map // Maps indexEntry to the last number of objects.
+}
+
+// watchStream is what is known of an informer's watches.
+type watchStream struct {
+	mu     sync.Mutex
+	opened int       // How many there were.
+	since  time.Time // When the present one was opened, or zero.
+}
+
+// begin notes that a watch was opened, and end that it has ended.
+func (w *watchStream) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened, w.since = w.opened+1, time.Now()
+}
+
+func (w *watchStream) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.since = time.Time{}
+}
+
+// catchUpTime is how long after it was opened again a watch may not have brought all that has happened meanwhile.
+const catchUpTime = 5 * time.Second
+
+// mayLag reports whether something may have happened that the watches have not brought: the last one has ended, or was opened just now. The
+// first one begins with what its list has.
+func (w *watchStream) mayLag() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.opened > 0 && w.since.IsZero() || w.opened > 1 && time.Since(w.since) < catchUpTime
 }
 
 // failure is why a list or watch failed, and the resource version of the cache then.
@@ -121,7 +154,7 @@ func NewRESTPool(ctx context.Context, client rest.Interface, log logr.Logger) *P
 			options.KeepManagedFields = p.isKept
 		}
 		log := log.WithValues("resource", of.String())
-		return (&listWatch{client: client, scope: of, options: options, log: log, failed: s.failed}).informer()
+		return (&listWatch{client: client, scope: of, options: options, log: log, failed: s.failed, watching: &s.stream}).informer()
 	}
 	return p
 }
@@ -207,6 +240,20 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 	return h
 }
 
+// Renew has the next Open of each resource list it anew if its cache may lag behind the API server, as its watch was broken off. It reports
+// whether there is one. Handles that are open stay as they are.
+func (p *Pool) Renew() (lagged bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for of, s := range p.shared {
+		if s.stream.mayLag() {
+			delete(p.shared, of)
+			lagged = true
+		}
+	}
+	return lagged
+}
+
 // Share returns a handle on the cache of a resource if there is one and it has synced, or nil: it starts no informer. The handle must be
 // closed.
 func (p *Pool) Share(resource schema.GroupVersionResource) *Handle {
@@ -251,7 +298,7 @@ func (p *Pool) release(h *Handle) {
 	p.mu.Lock()
 	delete(s.handles, h)
 	last := len(s.handles) == 0
-	if last {
+	if last && p.shared[h.scope] == s { // Otherwise Renew has made room for another one.
 		delete(p.shared, h.scope)
 	}
 	p.mu.Unlock()

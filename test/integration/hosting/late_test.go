@@ -1,0 +1,52 @@
+package hosting
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/delayproxy"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// TestNextLeaderUndoesNothing has a process lead that does not see an edit of the definition, as its watch was broken off before, but the
+// children that the edit has made: it does not make them as they were.
+func TestNextLeaderUndoesNothing(t *testing.T) {
+	e := env.NewWithThings(t)
+	define := func(value string) {
+		e.Define(env.Composite, "", e.Parent("things", ""), "generateSelector: true", env.UpdatedChildren, env.Hooks(fmt.Sprintf(
+			`export const sync = ({parent}) => ({children: [
+				{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: %q}}]})`, value), "sync"))
+	}
+	waitFor := func(value string) { e.WaitFor(env.ConfigMaps, "a", env.HasField(value, "data", "value")) }
+	define("one")
+	e.ApplyThing("a", "", "")
+	leader := newCandidate(e, "first")
+	waitFor("one")
+	mark := e.Mark()
+	proxy, err := delayproxy.Start(e.Cluster.Config, t.TempDir())
+	e.NoError(err)
+	defer func() { e.NoError(proxy.Stop()) }()
+	newCandidate(e, "second", "--kubeconfig", proxy.Kubeconfig)
+	e.Eventually(func() error { // Its caches are filled.
+		watches := e.Requests(mark).Of("", "configmaps").Filter(func(r cluster.Request) bool { return r.Verb == "watch" && r.User != leader.user.Name })
+		if len(watches) == 0 {
+			return errors.New("the second one does not watch children")
+		}
+		return nil
+	})
+	proxy.Set(delayproxy.Rule{Verbs: []string{"watch"}, Resources: []string{"compositecontrollers"}, Request: 5 * time.Second})
+	proxy.CutWatches()
+	define("two")
+	waitFor("two")
+	mark = e.Mark()
+	e.NoError(leader.Stop())
+	define("three")
+	waitFor("three")
+	writes := e.Requests(mark).Writes().Of("", "configmaps").Filter(func(r cluster.Request) bool { return r.Name == "a" })
+	if len(writes) != 1 {
+		t.Errorf("the child was written %d times, want once:\n%s", len(writes), writes)
+	}
+}
