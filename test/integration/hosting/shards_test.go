@@ -123,11 +123,12 @@ func TestShards(t *testing.T) {
 	}
 	third := identityOf(e, rest, second)
 
-	e.NoError(c.Signal(syscall.SIGTERM))
+	stopped := make(chan error, 1)
 	began = time.Now()
+	go func() { stopped <- c.Stop() }()
 	awaitShards(e, env.Timeout, 4, 1)
 	t.Logf("terminated: each shard is held again after %s", time.Since(began).Round(10*time.Millisecond))
-	e.NoError(c.Stop())
+	e.NoError(<-stopped)
 	e.Eventually(func() error {
 		for _, lease := range groupLeases(e) {
 			if holder(lease) == third || strings.HasSuffix(lease.GetName(), third[strings.LastIndex(third, "_")+1:]) {
