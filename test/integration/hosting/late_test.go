@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/delayproxy"
 	"github.com/libretto-k8s/libretto/test/env"
@@ -41,12 +44,19 @@ func TestNextLeaderUndoesNothing(t *testing.T) {
 	proxy.CutWatches()
 	define("two")
 	waitFor("two")
-	mark = e.Mark()
+	versions, err := e.In(env.ConfigMaps).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a"})
+	e.NoError(err)
+	defer versions.Stop()
 	e.NoError(leader.Stop())
 	define("three")
 	waitFor("three")
-	writes := e.Requests(mark).Writes().Of("", "configmaps").Filter(func(r cluster.Request) bool { return r.Name == "a" })
-	if len(writes) != 1 {
-		t.Errorf("the child was written %d times, want once:\n%s", len(writes), writes)
+	for event := range versions.ResultChan() {
+		switch value, _, _ := unstructured.NestedString(event.Object.(*unstructured.Unstructured).Object, "data", "value"); value {
+		case "one":
+			t.Error("the child was made as it was before the edit")
+		case "three":
+			return
+		}
 	}
+	t.Error("the watch has ended early")
 }
