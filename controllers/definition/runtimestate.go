@@ -107,6 +107,9 @@ func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 	s := r.states[key]
 	if s == nil {
 		s = &runtimeState{}
+		if r.isShared(key) {
+			s.shards.here, s.shards.follows = r.config.Shard.Range, r.follows(key)
+		}
 		r.states[key] = s
 	}
 	return s

@@ -28,6 +28,7 @@ import (
 // shards are what one definition is to a Reconciler that hosts a shard. One shard owns the definition: it alone loads edits, previews them,
 // decides which parents get them, and writes the status. The others follow: they do what the status says, and report.
 type shards struct {
+	// here is the shard if others have parents of the definition, too, and follows is set if another one owns it. They never change.
 	here    shard.Range
 	follows bool
 	// others are the last reports of the shards that follow, by index, and missing the indexes of those that have not reported.
@@ -84,7 +85,6 @@ func (r *Reconciler) gatherReports(key controller.Key, s *runtimeState, object *
 		return object
 	}
 	all := r.config.Shard.Reports.Of(key, r.config.Shard.Count)
-	s.shards.here, s.shards.follows = r.config.Shard.Range, r.follows(key)
 	if s.shards.follows {
 		return withGuard(object, all[r.config.Shard.Index])
 	}
