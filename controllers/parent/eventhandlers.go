@@ -35,13 +35,11 @@ func (r *Reconciler) Register() { r.env.Registry.Add(r.peer) }
 
 // isGone reports whether the cache of a child's kind has come past the child and does not have it.
 func (r *Reconciler) isGone(child *unstructured.Unstructured) bool {
-	kind := child.GroupVersionKind()
-	for i := range r.sources.Children {
-		if source := &r.sources.Children[i]; source.Kind == kind {
-			return source.Cache.Lacks(child)
-		}
+	kind, source := child.GroupVersionKind(), r.sources.Revisions
+	if of := r.sources.ChildrenOf(kind); of != nil {
+		source = of
 	}
-	return r.sources.Revisions != nil && r.sources.Revisions.Kind == kind && r.sources.Revisions.Cache.Lacks(child)
+	return source != nil && source.Kind == kind && source.Cache.Lacks(child)
 }
 
 // Watch enqueues all parents, and from then on those that an event affects. It is called once,
