@@ -226,20 +226,15 @@ func (g *Guard) rule(edit Edit) Rule {
 			MaxDeletedChildren: always.MaxDeletedChildren, MaxRecreatedChildren: always.MaxRecreatedChildren,
 		}, "spec.deletionGuard", limits.Shards}
 	}
-	rule := GuardRule(limits.Edit)
-	if of, is := rule.(limitRule); is {
-		of.shards = limits.Shards
-		return of
-	}
-	return rule
+	return GuardRule(limits.Edit, limits.Shards)
 }
 
-// GuardRule returns the rule of a Guard for edits, by the limits of the definition, which may be nil.
-func GuardRule(limits *v1alpha1.ScriptPreview) Rule {
+// GuardRule returns the rule of a Guard for edits, by the limits of the definition, which may be nil, and how many guards share them.
+func GuardRule(limits *v1alpha1.ScriptPreview, shards int) Rule {
 	if limits == nil || limits.MaxDeletedChildren == nil && limits.MaxRecreatedChildren == nil {
 		return RuleOf(nil)
 	}
-	return RuleOf(limits)
+	return limitRule{limits, limitsOfEdits, shards}
 }
 
 // prepare makes sure that it is known, also after a restart, what there was before the first deletion.

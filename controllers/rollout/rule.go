@@ -29,8 +29,11 @@ func RuleOf(limits *v1alpha1.ScriptPreview) Rule {
 	if limits == nil {
 		return sampleRule{}
 	}
-	return limitRule{ScriptPreview: limits, field: "spec.scriptRollout.preview"}
+	return limitRule{ScriptPreview: limits, field: limitsOfEdits}
 }
+
+// limitsOfEdits is the field that has the limits for edits.
+const limitsOfEdits = "spec.scriptRollout.preview"
 
 // SampleSize is how many parents there are in the sample: those of which the hashes of the UIDs are lowest.
 const SampleSize = 100

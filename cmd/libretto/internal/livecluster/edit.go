@@ -244,7 +244,7 @@ func (s *Subject) newSample(q Query) *sample {
 		partial: q.Namespace != "" || q.Selector != nil || q.MaxParents > 0,
 	}
 	if s.edit.pins { // Nothing previews it.
-		a.rule = rollout.GuardRule(s.edit.limits)
+		a.rule = rollout.GuardRule(s.edit.limits, 1)
 	}
 	return a
 }
