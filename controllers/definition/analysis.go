@@ -2,7 +2,6 @@ package definition
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func (r *Reconciler) analyze(
 	go func() {
 		defer i.changed()
 		if err == nil {
-			err = waitForShards(of)
+			err = waitForShards(context.Background(), of)
 		}
 		if err != nil {
 			answer <- rollout.Analysis{ID: want.ID, At: r.config.Environment.Clock.Now(), Check: "analysis", Message: err.Error()}
@@ -129,16 +128,6 @@ func (r *Reconciler) analyzed(i *instance) (*parent.Reconciler, error) {
 		i.analysis.ofAllShards = all
 	}
 	return i.analysis.ofAllShards, nil
-}
-
-// waitForShards waits until the caches of all shards are synced.
-func waitForShards(of *parent.Reconciler) error {
-	ctx, cancel := context.WithTimeout(context.Background(), syncOfAllShards)
-	defer cancel()
-	if !of.WaitForSync(ctx) {
-		return errors.New(unreadShards)
-	}
-	return nil
 }
 
 // analyzedParents returns the parents that have the edit, as the caches have them.

@@ -92,14 +92,9 @@ func (r *Reconciler) previewOf(
 	if own != serving && !own.waitForSync(ctx) {
 		return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 	}
-	parents, done, held := r.samplerOf(ctx, own)
-	defer done()
-	if held != "" {
-		return scripts.Preview{Held: held}
-	}
 	subject := PreviewSubject{
 		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Serving: serving.plan,
-		Parents: parents, Limits: limits, TrustDomain: trustDomain,
+		Limits: limits, TrustDomain: trustDomain,
 	}
 	var serves *scripts.Revision
 	if tree := serving.hooks.Tree; tree != nil && tree.Current() != nil {
@@ -114,8 +109,8 @@ func (r *Reconciler) previewOf(
 	if own != serving {
 		subject.Resources = serving.reconciler.RelatedResources()
 	}
-	p := r.config.Previewer.Preview(ctx, subject)
-	p.Compared = true
+	p, read := r.preview(ctx, own, subject)
+	p.Compared = read
 	return p
 }
 
@@ -130,38 +125,29 @@ func (r *Reconciler) previewAlone(
 			return scripts.Preview{Summary: fmt.Sprintf("it was not previewed: %v", err)}
 		}
 	}
-	parents, done, held := r.samplerOf(ctx, own)
-	defer done()
-	if held != "" {
-		return scripts.Preview{Held: held}
-	}
-	return r.config.Previewer.Preview(ctx, PreviewSubject{
-		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), Parents: parents, NoBaseline: true, Limits: limits,
+	p, _ := r.preview(ctx, own, PreviewSubject{
+		Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, revision), NoBaseline: true, Limits: limits,
 		TrustDomain: revision.TrustDomain(), Revision: revision.ID, ProgramsOf: own.hooks.ScriptsBeside(revision),
 	})
+	return p
 }
 
-// syncOfAllShards is how long a preview, or a check of a step, waits for the caches of all shards.
-const syncOfAllShards = time.Minute
-
-const unreadShards = "the parents and children of all shards could not be read within a minute"
-
-// samplerOf returns what samples the parents of an instance for a preview: those of all shards, whose objects are in memory until done is
-// called. If these can't be read, held says that the edit is held for that.
-func (r *Reconciler) samplerOf(ctx context.Context, i *instance) (sampler func() *samples.Sampler, done func(), held string) {
-	if !r.isShared(i.plan.Key()) {
-		return i.reconciler.Sampler, func() {}, ""
+// preview previews what has the parents of an instance, in all shards: their objects are in memory meanwhile. It reports whether they could be
+// read; if not, the edit is held for that.
+func (r *Reconciler) preview(ctx context.Context, i *instance, subject PreviewSubject) (p scripts.Preview, read bool) {
+	subject.Parents = i.reconciler.Sampler
+	if r.isShared(i.plan.Key()) {
+		all, err := i.reconciler.OfAllShards()
+		if err == nil {
+			defer all.Close()
+			err = waitForShards(ctx, all)
+		}
+		if err != nil {
+			return scripts.Preview{Held: "it is not known what it would do: " + err.Error()}, false
+		}
+		subject.Parents = func() *samples.Sampler { return all.SamplerWith(i.reconciler) }
 	}
-	all, err := i.reconciler.OfAllShards()
-	if err != nil {
-		return nil, func() {}, err.Error()
-	}
-	ctx, cancel := context.WithTimeout(ctx, syncOfAllShards)
-	defer cancel()
-	if !all.WaitForSync(ctx) {
-		return nil, all.Close, "it is not known what it would do: " + unreadShards
-	}
-	return func() *samples.Sampler { return all.SamplerWith(i.reconciler) }, all.Close, ""
+	return r.config.Previewer.Preview(ctx, subject), true
 }
 
 // waitForSync waits for a moment until all caches are synced.
@@ -301,15 +287,10 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 	case serving == nil && own.hooks.WebhookPreview.HeldBefore && !own.waitForSync(ctx):
 		return scripts.Preview{Held: "it was held when the host was restarted, and not all of its resources can be read"}
 	case serving == nil && own.hooks.WebhookPreview.HeldBefore: // The host keeps no earlier spec to compare it with.
-		parents, done, held := r.samplerOf(ctx, own)
-		defer done()
-		if held != "" {
-			return scripts.Preview{Held: held}
-		}
-		return r.config.Previewer.Preview(ctx, PreviewSubject{
-			Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, nil), Parents: parents,
-			Limits: s.limits.edits.Load(), TrustDomain: own.plan.Config.Definition,
+		p, _ := r.preview(ctx, own, PreviewSubject{
+			Plan: own.plan, Scripts: own.hooks.Previewable(own.plan, nil), Limits: s.limits.edits.Load(), TrustDomain: own.plan.Config.Definition,
 		})
+		return p
 	default:
 		return r.previewOf(ctx, own, serving, nil, s.limits.edits.Load(), own.plan.Config.Definition)
 	}

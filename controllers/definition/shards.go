@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/reports"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
+	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/shard"
@@ -103,6 +104,19 @@ func (r *Reconciler) gatherReports(key controller.Key, s *runtimeState, object *
 	}
 	s.shards.scripts.Store(elsewhere)
 	return object
+}
+
+// syncOfAllShards is how long a preview, or a check of a step, waits for the caches of all shards.
+const syncOfAllShards = time.Minute
+
+// waitForShards waits until the caches of what has the parents of all shards are synced.
+func waitForShards(ctx context.Context, of *parent.Reconciler) error {
+	ctx, cancel := context.WithTimeout(ctx, syncOfAllShards)
+	defer cancel()
+	if !of.WaitForSync(ctx) {
+		return fmt.Errorf("the parents and children of all shards could not be read within %s", syncOfAllShards)
+	}
+	return nil
 }
 
 // withGuard returns a definition whose status has the record of this shard's guard, in the place of the owner's.
