@@ -143,7 +143,7 @@ func (r *Reconciler) preview(ctx context.Context, i *instance, subject PreviewSu
 			err = waitForShards(ctx, all)
 		}
 		if err != nil {
-			return scripts.Preview{Held: "it is not known what it would do: " + err.Error()}, false
+			return scripts.Preview{Held: "it is not known what it would do: " + err.Error(), Inconclusive: true}, false
 		}
 		subject.Parents = func() *samples.Sampler { return all.SamplerWith(i.reconciler) }
 	}
