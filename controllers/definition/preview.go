@@ -132,8 +132,8 @@ func (r *Reconciler) previewAlone(
 	return p
 }
 
-// preview previews what has the parents of an instance, in all shards: their objects are in memory meanwhile. It reports whether they could be
-// read; if not, the edit is held for that.
+// preview previews what has the parents of an instance, in all shards: their objects are in memory meanwhile. It reports whether they
+// could be read; if not, the edit is held for that.
 func (r *Reconciler) preview(ctx context.Context, i *instance, subject PreviewSubject) (p scripts.Preview, read bool) {
 	subject.Parents = i.reconciler.Sampler
 	if r.isShared(i.plan.Key()) {

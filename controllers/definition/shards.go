@@ -3,7 +3,6 @@ package definition
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,9 +31,9 @@ type shards struct {
 	// here is the shard if others have parents of the definition, too, and follows is set if another one owns it. They never change.
 	here    shard.Range
 	follows bool
-	// others are the last reports of the shards that follow, by index, and missing the indexes of those that have not reported.
-	others  map[int]*reports.Report
-	missing []int
+	// others are the last reports of the shards that follow, by index, and missing are those that have not reported.
+	others  []otherShard
+	missing []shard.Range
 	// scripts are the revisions by which these have made children. Nil means that no other shard has any. Any goroutine may read it.
 	scripts atomic.Pointer[scriptsElsewhere]
 
@@ -45,6 +44,15 @@ type shards struct {
 	// guards counts the records of the guard that were stored.
 	guards int
 }
+
+// otherShard is the report of a shard.
+type otherShard struct {
+	shard.Range
+	*reports.Report
+}
+
+// shardName returns what a shard is called in messages.
+func shardName(of shard.Range) string { return "shard " + of.String() }
 
 // scriptsElsewhere are revisions by which children of other shards were made, all of them if known is set.
 type scriptsElsewhere struct {
@@ -89,16 +97,16 @@ func (r *Reconciler) gatherReports(key controller.Key, s *runtimeState, object *
 	if s.shards.follows {
 		return withGuard(object, all[r.config.Shard.Index])
 	}
-	delete(all, r.config.Shard.Index)
-	s.shards.others, s.shards.missing = all, nil
+	s.shards.others, s.shards.missing = nil, nil
 	elsewhere := &scriptsElsewhere{known: true}
 	for i := range r.config.Shard.Count {
-		report := all[i]
+		of, report := shard.Range{Index: i, Count: r.config.Shard.Count}, all[i]
 		switch {
 		case i == r.config.Shard.Index:
 		case report == nil:
-			s.shards.missing, elsewhere.known = append(s.shards.missing, i), false
+			s.shards.missing, elsewhere.known = append(s.shards.missing, of), false
 		default:
+			s.shards.others = append(s.shards.others, otherShard{of, report})
 			elsewhere.ids, elsewhere.known = append(elsewhere.ids, report.Scripts...), elsewhere.known && report.ScriptsKnown
 		}
 	}
@@ -158,8 +166,7 @@ func (s *runtimeState) followRollout(object *unstructured.Unstructured) rollout.
 
 // parents returns the parents of other shards, and whether all of them are known.
 func (s *shards) parents() (all []rollout.Parent, known bool) {
-	for _, index := range slices.Sorted(maps.Keys(s.others)) {
-		report := s.others[index]
+	for _, report := range s.others {
 		if report.Summary == nil || len(report.Parents) < int(report.Summary.Parents) {
 			return nil, false
 		}
@@ -173,10 +180,10 @@ func (s *shards) parents() (all []rollout.Parent, known bool) {
 // exceeded returns an edit that the guard of another shard holds and that can be taken back, or nothing. What it says about an edit that
 // serves no more is old.
 func (s *shards) exceeded(state *rollout.State) rollout.Exceeded {
-	for _, index := range slices.Sorted(maps.Keys(s.others)) {
-		over := s.others[index].Hold.Exceeded
+	for _, other := range s.others {
+		over := other.Hold.Exceeded
 		if over.Revision != "" && (over.Revision == state.UpdatedRevision || over.Revision == state.StableRevision) {
-			over.Message = s.name(index) + ": " + over.Message
+			over.Message = shardName(other.Range) + ": " + over.Message
 			return over
 		}
 	}
@@ -185,16 +192,12 @@ func (s *shards) exceeded(state *rollout.State) rollout.Exceeded {
 
 // hold returns what the guard of another shard holds and can't be taken back, or nothing.
 func (s *shards) hold() (id, message string) {
-	for _, index := range slices.Sorted(maps.Keys(s.others)) {
-		if hold := s.others[index].Hold; hold.ID != "" {
-			return hold.ID, s.name(index) + ": " + hold.Message
+	for _, other := range s.others {
+		if hold := other.Hold; hold.ID != "" {
+			return hold.ID, shardName(other.Range) + ": " + hold.Message
 		}
 	}
 	return "", ""
-}
-
-func (s *shards) name(index int) string {
-	return "shard " + shard.Range{Index: index, Count: s.here.Count}.String()
 }
 
 // addTo adds the parents of other shards to what the status says of them.
@@ -203,9 +206,9 @@ func (s *shards) addTo(parents status.Parents) status.Parents {
 		return parents
 	}
 	summary := *parents.Summary
-	for _, index := range slices.Sorted(maps.Keys(s.others)) {
-		if other := s.others[index].Summary; other != nil {
-			summary.Add(*other)
+	for _, other := range s.others {
+		if other.Summary != nil {
+			summary.Add(*other.Summary)
 		} else {
 			parents.Keep = true
 		}
@@ -226,18 +229,18 @@ func (s *shards) addToReady(c metav1.Condition) metav1.Condition {
 	}
 	if len(s.missing) > 0 {
 		var names []string
-		for _, index := range s.missing {
-			names = append(names, s.name(index))
+		for _, of := range s.missing {
+			names = append(names, shardName(of))
 		}
 		c.Status, c.Reason = metav1.ConditionFalse, reasonShardsNotReady
 		c.Message = "the parents of all shards are synced but those of " + strings.Join(names, ", ") +
 			", which have not reported: see who holds them by kubectl get leases"
 		return c
 	}
-	for _, index := range slices.Sorted(maps.Keys(s.others)) {
-		if ready := s.others[index].Ready; ready.Status != metav1.ConditionTrue {
+	for _, other := range s.others {
+		if ready := other.Ready; ready.Status != metav1.ConditionTrue {
 			c.Status, c.Reason = metav1.ConditionFalse, reasonShardsNotReady
-			c.Message = fmt.Sprintf("%s: %s: %s", s.name(index), ready.Reason, ready.Message)
+			c.Message = fmt.Sprintf("%s: %s: %s", shardName(other.Range), ready.Reason, ready.Message)
 			return c
 		}
 	}

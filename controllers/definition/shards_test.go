@@ -61,7 +61,7 @@ func TestReportsOfShards(t *testing.T) {
 	}
 	own := status.Parents{Summary: &parent.Summary{Parents: 2, Synced: 2}}
 	for name, c := range map[string]struct {
-		missing  []int
+		missing  []shard.Range
 		change   func(*reports.Report)
 		ready    string
 		parents  int32
@@ -70,7 +70,7 @@ func TestReportsOfShards(t *testing.T) {
 		hold     string
 	}{
 		"well":                                 {ready: "Running", parents: 3, known: true},
-		"one is missing":                       {missing: []int{2}, ready: "ShardsNotReady", parents: 3},
+		"one is missing":                       {missing: []shard.Range{{Index: 2, Count: 3}}, ready: "ShardsNotReady", parents: 3},
 		"one is not ready":                     {change: func(r *reports.Report) { r.Ready.Status, r.Ready.Reason = metav1.ConditionFalse, "HotLoop" }, ready: "ShardsNotReady", parents: 3, known: true},
 		"one lists still":                      {change: func(r *reports.Report) { r.Summary = nil }, ready: "Running", parents: 2},
 		"one has not said how its parents are": {change: func(r *reports.Report) { r.Parents = nil }, ready: "Running", parents: 3},
@@ -89,7 +89,7 @@ func TestReportsOfShards(t *testing.T) {
 			if c.change != nil {
 				c.change(report)
 			}
-			s := &shards{here: shard.Range{Index: 0, Count: 3}, others: map[int]*reports.Report{1: report}, missing: c.missing}
+			s := &shards{here: shard.Range{Index: 0, Count: 3}, others: []otherShard{{shard.Range{Index: 1, Count: 3}, report}}, missing: c.missing}
 			if got := s.addToReady(running); got.Reason != c.ready {
 				t.Errorf("Ready is %v, want %s", got, c.ready)
 			}
