@@ -12,11 +12,12 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/libretto-k8s/libretto/test/procfs"
 )
 
 // Libretto is a running bin/libretto serve.
@@ -150,16 +151,8 @@ func (l *Libretto) MetricsText(ctx context.Context) ([]byte, error) {
 
 // PeakMemory is the most memory that the process has had resident, in bytes, without that of its workers.
 func (l *Libretto) PeakMemory() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.program.PID()))
-	if err != nil {
-		return 0, err
-	}
-	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
-	if found == nil {
-		return 0, errors.New("the status of the process does not tell its peak")
-	}
-	kibibytes, err := strconv.ParseInt(string(found[1]), 10, 64)
-	return kibibytes << 10, err
+	memory, err := procfs.ReadMemory(l.PID())
+	return memory.Peak, err
 }
 
 // address is where the process says that it listens for something, or "".

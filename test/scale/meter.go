@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/libretto-k8s/libretto/test/procfs"
 )
 
 const (
@@ -47,11 +49,11 @@ func startMeter(hostPID, apiServer int, started time.Time) (*meter, error) {
 	if !started.IsZero() {
 		m.samples = append(m.samples, sample{at: started})
 	}
-	for _, pid := range append([]int{hostPID}, descendants(hostPID)...) {
+	for _, pid := range append([]int{hostPID}, procfs.Descendants(hostPID)...) {
 		if !started.IsZero() {
 			break // The peak is its own.
 		}
-		if err := resetPeak(pid); err != nil {
+		if err := procfs.ResetPeak(pid); err != nil {
 			cancel()
 			return nil, fmt.Errorf("peak of process %d: %w", pid, err)
 		}
@@ -70,7 +72,7 @@ func startMeter(hostPID, apiServer int, started time.Time) (*meter, error) {
 
 // others returns the processor time of the control plane and of this process.
 func (m *meter) others() (server, driver time.Duration, err error) {
-	t, err := readTimes(m.apiServer)
+	t, err := procfs.ReadTimes(m.apiServer)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -78,7 +80,7 @@ func (m *meter) others() (server, driver time.Duration, err error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &own); err != nil {
 		return 0, 0, err
 	}
-	return t.own, time.Duration(own.Utime.Nano() + own.Stime.Nano()), nil
+	return t.Own, time.Duration(own.Utime.Nano() + own.Stime.Nano()), nil
 }
 
 func (m *meter) run(ctx context.Context) {
@@ -102,27 +104,27 @@ func (m *meter) run(ctx context.Context) {
 
 // look takes a sample.
 func (m *meter) look() error {
-	own, err := readTimes(m.host)
+	own, err := procfs.ReadTimes(m.host)
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
-	mem, err := readMemory(m.host)
+	mem, err := procfs.ReadMemory(m.host)
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
-	s := sample{at: time.Now(), host: own.own, workers: own.ended, hostPeak: mem.peak, hostAnonymous: mem.anonymous}
+	s := sample{at: time.Now(), host: own.Own, workers: own.Ended, hostPeak: mem.Peak, hostAnonymous: mem.Anonymous}
 	if s.at.Sub(m.found) >= workersInterval {
-		m.workers, m.found = descendants(m.host), s.at
+		m.workers, m.found = procfs.Descendants(m.host), s.at
 	}
 	for _, pid := range m.workers {
-		t, timesErr := readTimes(pid)
-		mem, memErr := readMemory(pid)
+		t, timesErr := procfs.ReadTimes(pid)
+		mem, memErr := procfs.ReadMemory(pid)
 		if errors.Join(timesErr, memErr) != nil {
 			continue // It has just ended.
 		}
-		s.workers += t.own + t.ended
-		s.workersPeak += mem.peak
-		s.workersAnonymous += mem.anonymous
+		s.workers += t.Own + t.Ended
+		s.workersPeak += mem.Peak
+		s.workersAnonymous += mem.Anonymous
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +153,7 @@ func lastBusy(samples []sample) time.Time {
 		for before > 0 && s.at.Sub(samples[before].at) < apart {
 			before--
 		}
-		if s.used(samples[before]) > tick {
+		if s.used(samples[before]) > procfs.Tick {
 			last = s.at
 		}
 	}

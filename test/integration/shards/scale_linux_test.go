@@ -1,12 +1,10 @@
 package shards_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/delayproxy"
 	"github.com/libretto-k8s/libretto/test/env"
+	"github.com/libretto-k8s/libretto/test/procfs"
 )
 
 // TestShardsScale measures hosts that share the work: LIBRETTO_SHARD_PARENTS says of how many parents, in 40 namespaces with a child each,
@@ -78,7 +77,7 @@ func measure(t *testing.T, hosts, parents int, latency time.Duration) {
 	}
 	before := make([]time.Duration, hosts)
 	for i, host := range running {
-		before[i] = processorTime(t, host.PID())
+		before[i], _ = used(host.PID())
 	}
 	began := time.Now()
 	s.define("{}")
@@ -86,7 +85,8 @@ func measure(t *testing.T, hosts, parents int, latency time.Duration) {
 	took := time.Since(began)
 	t.Logf("%d hosts, %d parents: %s, %.0f parents a second", hosts, parents, took.Round(10*time.Millisecond), float64(parents)/took.Seconds())
 	for i, host := range running {
-		t.Logf("  host %d: %s of a processor, %d MiB", i, processorTime(t, host.PID())-before[i], anonymous(t, host.PID())>>20)
+		took, memory := used(host.PID())
+		t.Logf("  host %d: %s of a processor, %d MiB", i, took-before[i], memory>>20)
 	}
 }
 
@@ -129,55 +129,14 @@ func (s *scene) waitForChildren(parents int) {
 	})
 }
 
-// processorTime returns that of a process and of its workers.
-func processorTime(t *testing.T, pid int) time.Duration {
-	t.Helper()
-	var sum time.Duration
-	for _, of := range append(childrenOf(t, pid), pid) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", of))
-		if err != nil {
-			continue // A worker has ended.
-		}
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		for _, field := range []string{fields[11], fields[12]} {
-			ticks, err := strconv.Atoi(field)
-			env.NoError(t, err)
-			sum += time.Duration(ticks) * 10 * time.Millisecond
+// used returns the processor time and the anonymous memory, in bytes, of a process and of its workers. One that has ended counts by its parent.
+func used(pid int) (sum time.Duration, anonymous int64) {
+	for _, of := range append(procfs.Descendants(pid), pid) {
+		times, err := procfs.ReadTimes(of)
+		memory, memoryErr := procfs.ReadMemory(of)
+		if err == nil && memoryErr == nil {
+			sum, anonymous = sum+times.Own+times.Ended, anonymous+memory.Anonymous
 		}
 	}
-	return sum
-}
-
-// anonymous returns the anonymous memory of a process and of its workers, in bytes.
-func anonymous(t *testing.T, pid int) (sum int64) {
-	t.Helper()
-	for _, of := range append(childrenOf(t, pid), pid) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", of))
-		if err != nil {
-			continue
-		}
-		_, rest, _ := strings.Cut(string(text), "RssAnon:")
-		kibibytes, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-		env.NoError(t, err)
-		sum += kibibytes << 10
-	}
-	return sum
-}
-
-func childrenOf(t *testing.T, pid int) (pids []int) {
-	t.Helper()
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	env.NoError(t, err)
-	for _, task := range tasks {
-		text, err := os.ReadFile(task)
-		if err != nil {
-			continue
-		}
-		for field := range strings.FieldsSeq(string(text)) {
-			child, err := strconv.Atoi(field)
-			env.NoError(t, err)
-			pids = append(pids, child)
-		}
-	}
-	return pids
+	return sum, anonymous
 }
