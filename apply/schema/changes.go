@@ -2,7 +2,6 @@ package schema
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,15 +36,7 @@ func (s *Source) Listen(f func()) (stop func()) {
 	if s == nil {
 		return func() {}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	added := &f
-	s.listeners = append(slices.Clip(s.listeners), added) // A list that was read is not changed.
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(other *func()) bool { return other == added })
-	}
+	return s.listeners.Add(f)
 }
 
 // Run looks for changes after Changed, even if no schema is asked for then, until ctx ends.
@@ -143,11 +134,10 @@ func (s *Source) give(kind schema.GroupVersionKind) *Kind {
 		before.changes++
 	}
 	s.given[kind] = given{kind: known, changes: before.changes}
-	listeners := s.listeners
 	s.mu.Unlock()
 	if changed {
-		for _, listener := range listeners {
-			(*listener)()
+		for _, listener := range s.listeners.All() {
+			listener()
 		}
 	}
 	return known

@@ -11,6 +11,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/runtime/values/listeners"
 )
 
 // Config is what a Source is made of.
@@ -43,7 +45,7 @@ type Source struct {
 	changed chan struct{}
 
 	mu        sync.RWMutex
-	listeners []*func()
+	listeners listeners.List[func()]
 	index     index
 	documents map[schema.GroupVersion]*fetched
 	given     map[schema.GroupVersionKind]given

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/runtime/values/listeners"
 )
 
 // Changes watches Roles and their bindings, without what they hold, to notice when what accounts may do changes. Where the host may not,
@@ -29,8 +30,8 @@ type Changes struct {
 	Clock      clock.WithTicker
 	Log        logr.Logger
 
-	mu        sync.Mutex
-	listeners []*func(namespaces sets.Set[string])
+	mu        sync.Mutex // Held while there is one listener more or less.
+	listeners listeners.List[func(namespaces sets.Set[string])]
 	stop      context.CancelFunc // Ends the watches.
 }
 
@@ -49,18 +50,16 @@ const changeDelay, changePause = 500 * time.Millisecond, time.Second
 func (c *Changes) Listen(ctx context.Context, changed func(namespaces sets.Set[string])) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.listeners) == 0 {
+	if len(c.listeners.All()) == 0 {
 		var watching context.Context
 		watching, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 		c.begin(watching)
 	}
-	added := &changed
-	c.listeners = append(slices.Clip(c.listeners), added) // A list that was read is not changed.
+	remove := c.listeners.Add(changed)
 	context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.listeners = slices.DeleteFunc(slices.Clone(c.listeners), func(other *func(sets.Set[string])) bool { return other == added })
-		if len(c.listeners) == 0 {
+		if remove(); len(c.listeners.All()) == 0 {
 			c.stop()
 		}
 	})
@@ -99,11 +98,8 @@ func (c *Changes) notify(ctx context.Context, events *eventStore) {
 			return
 		}
 		if namespaces := events.take(); len(namespaces) > 0 {
-			c.mu.Lock()
-			listeners := c.listeners
-			c.mu.Unlock()
-			for _, changed := range listeners {
-				(*changed)(namespaces)
+			for _, changed := range c.listeners.All() {
+				changed(namespaces)
 			}
 		}
 		select {

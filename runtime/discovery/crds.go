@@ -42,9 +42,9 @@ func dropSchemas(obj any) (any, error) {
 
 func (d *Discovery) crdHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { d.onCRDUpdate(obj); d.notify(&d.schemaListeners) },
-		UpdateFunc: func(_, after any) { d.onCRDUpdate(after); d.notify(&d.schemaListeners) },
-		DeleteFunc: func(obj any) { d.onCRDDelete(obj); d.notify(&d.schemaListeners) },
+		AddFunc:    func(obj any) { d.onCRDUpdate(obj); notify(&d.schemaListeners) },
+		UpdateFunc: func(_, after any) { d.onCRDUpdate(after); notify(&d.schemaListeners) },
+		DeleteFunc: func(obj any) { d.onCRDDelete(obj); notify(&d.schemaListeners) },
 	}
 }
 

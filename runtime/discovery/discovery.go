@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/runtime/values/listeners"
 )
 
 // Resource is an endpoint of the API server and the kind of its objects.
@@ -76,13 +78,12 @@ type Discovery struct {
 	started  atomic.Bool
 	watchErr atomic.Pointer[error] // The last error of the watch.
 
-	mu        sync.RWMutex
-	served    table                              // From the last poll.
-	custom    map[schema.GroupResource]table     // From CustomResourceDefinitions.
-	deleted   map[schema.GroupResource]time.Time // Recently deleted CustomResourceDefinitions.
-	listeners []*func()
+	mu      sync.RWMutex
+	served  table                              // From the last poll.
+	custom  map[schema.GroupResource]table     // From CustomResourceDefinitions.
+	deleted map[schema.GroupResource]time.Time // Recently deleted CustomResourceDefinitions.
 
-	schemaListeners []*func()
+	listeners, schemaListeners listeners.List[func()]
 }
 
 type tableKey struct{ apiVersion, resource string }
@@ -148,32 +149,16 @@ func (d *Discovery) Synced() error {
 
 // Listen has f called after every change of the resources, from any goroutine, until stop is called: a call that is under way then goes on.
 // f must return soon.
-func (d *Discovery) Listen(f func()) (stop func()) { return d.listen(&d.listeners, f) }
+func (d *Discovery) Listen(f func()) (stop func()) { return d.listeners.Add(f) }
 
 // ListenToSchemas has f called after every change of a CustomResourceDefinition, even if no resource has changed. The rules of Listen
 // apply.
-func (d *Discovery) ListenToSchemas(f func()) (stop func()) { return d.listen(&d.schemaListeners, f) }
-
-// listen adds f to listeners, and returns what takes it out. A list that was read is not changed.
-func (d *Discovery) listen(listeners *[]*func(), f func()) (stop func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	added := &f
-	*listeners = append(slices.Clip(*listeners), added)
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		*listeners = slices.DeleteFunc(slices.Clone(*listeners), func(other *func()) bool { return other == added })
-	}
-}
+func (d *Discovery) ListenToSchemas(f func()) (stop func()) { return d.schemaListeners.Add(f) }
 
 // notify calls listeners.
-func (d *Discovery) notify(listeners *[]*func()) {
-	d.mu.RLock()
-	all := *listeners
-	d.mu.RUnlock()
-	for _, listener := range all {
-		(*listener)()
+func notify(of *listeners.List[func()]) {
+	for _, listener := range of.All() {
+		listener()
 	}
 }
 
@@ -295,7 +280,7 @@ func (d *Discovery) update(f func() bool) {
 	changed := f()
 	d.mu.Unlock()
 	if changed {
-		d.notify(&d.listeners)
+		notify(&d.listeners)
 	}
 }
 
