@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -182,7 +183,7 @@ func (r *replica) stop() error {
 			err = nil
 		}
 	}
-	return firstError(err, r.proxy.Stop())
+	return cmp.Or(err, r.proxy.Stop())
 }
 
 func lastLines(text string, n int) string {
