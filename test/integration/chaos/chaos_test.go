@@ -22,7 +22,9 @@ const quick = "19254"
 func TestChaos(t *testing.T) {
 	number := func(name, otherwise string) int {
 		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), otherwise))
-		env.NoError(t, err)
+		if err != nil {
+			t.Fatalf("%s is %q: give a number, as in make chaos SEED=7 FAULTS=200", name, os.Getenv(name))
+		}
 		return n
 	}
 	o := chaos.Options{Seed: uint64(number("LIBRETTO_SEED", quick)), Faults: number("LIBRETTO_FAULTS", "20"), Kind: os.Getenv("LIBRETTO_KIND")}
