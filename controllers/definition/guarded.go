@@ -3,11 +3,11 @@ package definition
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
@@ -28,12 +29,14 @@ type guarded struct {
 }
 
 // MayDelete returns why a pass must not delete a child, or nil.
-func (g guarded) MayDelete(ctx context.Context, revision string, of, child apply.Key, recreate bool) error {
+func (g guarded) MayDelete(ctx context.Context, revision string, loss parent.Deletion) error {
 	action := rollout.Delete
-	if recreate {
+	if loss.Recreates {
 		action = rollout.Recreate
 	}
-	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Deletion{Parent: of, Child: child, Action: action})
+	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Deletion{
+		Parent: loss.Parent, ParentDeleted: loss.ParentDeleted, Child: loss.Child, ChildCreated: loss.ChildCreated, Action: action,
+	})
 }
 
 // IsSettled reports whether what a parent has asked for is not the fault of a revision.
@@ -74,12 +77,14 @@ func (s *runtimeState) guardLimits() rollout.Limits {
 }
 
 // countChildren counts the children of the instance that serves.
-func (s *runtimeState) countChildren(createdBefore time.Time) rollout.ChildCounts {
+func (s *runtimeState) countChildren(counts rollout.CountsChild) rollout.ChildCounts {
 	serving := s.serving.Load()
 	if serving == nil {
-		return rollout.ChildCounts{}
+		return rollout.ChildCounts{Children: map[schema.GroupKind]int{}}
 	}
-	children, parents := serving.reconciler.CountChildren(createdBefore)
+	children, parents := serving.reconciler.CountChildren(func(child *unstructured.Unstructured) bool {
+		return counts(apply.KeyOf(child), child.GetCreationTimestamp().Time)
+	})
 	return rollout.ChildCounts{Children: children, Parents: parents}
 }
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
@@ -47,8 +46,8 @@ type PreviewSubject struct {
 	Resources []discovery.Resource
 	// Limits are those of the definition for all parents. Nil means the rule for a sample.
 	Limits *v1alpha1.ScriptPreview
-	// Gone are children that count with what Scripts delete, by kind.
-	Gone map[schema.GroupKind]int
+	// Gone are children that count with what Scripts delete.
+	Gone rollout.Gone
 	// TrustDomain names who wrote the scripts, or the definition if its hooks are webhooks: those of one domain take turns.
 	TrustDomain string
 	// Revision and ServingRevision are the IDs of these, and ProgramsOf returns others, by which children were made.

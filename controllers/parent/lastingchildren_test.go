@@ -44,7 +44,7 @@ func TestLastingChildrenBeforeTheirEvents(t *testing.T) {
 		}
 		count := 0
 		h.EachParent(func(object *unstructured.Unstructured, _ LastSync) { count += len(h.LastingChildren(object)) })
-		children, parents := h.CountChildren(time.Time{})
+		children, parents := h.CountChildren(func(*unstructured.Unstructured) bool { return true })
 		if count != number || parents != 1 || children[editedChildren.Kind.GroupKind()] != number {
 			t.Errorf("%d children, counted as %v of %d parents; want %d", count, children, parents, number)
 		}

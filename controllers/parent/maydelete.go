@@ -26,12 +26,19 @@ import (
 
 // DeletionGuard bounds what an edit of a definition or of its scripts deletes. Its methods are called by several goroutines.
 type DeletionGuard interface {
-	// MayDelete returns why a pass with a revision of the scripts must not delete a child of parent, or recreate it, or nil.
-	MayDelete(ctx context.Context, revision string, parent, child apply.Key, recreate bool) error
+	// MayDelete returns why a pass with a revision of the scripts must not delete or recreate a child, or nil.
+	MayDelete(ctx context.Context, revision string, loss Deletion) error
 	// NoteSynced notes that a pass of a parent has succeeded, or that the parent is gone.
 	NoteSynced(parent apply.Key)
 	// IsSettled reports whether what a parent has asked for is not the fault of a revision.
 	IsSettled(revision string) bool
+}
+
+// Deletion is a child that is about to be deleted, or recreated. ParentDeleted is when the deletion of its parent began, or zero.
+type Deletion struct {
+	Parent, Child               apply.Key
+	ParentDeleted, ChildCreated time.Time
+	Recreates                   bool
 }
 
 // mayDelete is apply.Options.MayDelete.
@@ -46,21 +53,25 @@ func (p *pass) mayDelete(ctx context.Context, change apply.Change) error {
 	if p.isRevision(change) || recreate && rolls != nil && rolls(change.Key.Kind) { // That goes on only while what it has made is ready.
 		return nil
 	}
-	return p.guardDeletion(ctx, change.Key, recreate)
+	return p.guardDeletion(ctx, change.Observed, recreate)
 }
 
 // guardDeletion returns why a child must not be deleted, or nil.
-func (p *pass) guardDeletion(ctx context.Context, child apply.Key, recreate bool) error {
+func (p *pass) guardDeletion(ctx context.Context, child *unstructured.Unstructured, recreate bool) error {
 	return p.shared.guardDeletion(ctx, p.key, p.observed.Parent, p.programs.Revision, child, recreate)
 }
 
 func (r *shared) guardDeletion(
-	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, revision string, child apply.Key, recreate bool,
+	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, revision string, child *unstructured.Unstructured, recreate bool,
 ) error {
 	if r.config.Guard == nil || r.requests.isChanged(key, parent) {
 		return nil
 	}
-	err := r.config.Guard.MayDelete(ctx, revision, key, child, recreate)
+	loss := Deletion{Parent: key, Child: apply.KeyOf(child), ChildCreated: child.GetCreationTimestamp().Time, Recreates: recreate}
+	if deleted := parent.GetDeletionTimestamp(); deleted != nil {
+		loss.ParentDeleted = deleted.Time
+	}
+	err := r.config.Guard.MayDelete(ctx, revision, loss)
 	if err == nil {
 		return nil
 	}
@@ -80,7 +91,7 @@ func (r *Reconciler) guardRelease(
 		if apply.NamespaceOwnerOf(child) != nil {
 			continue
 		}
-		if err := r.guardDeletion(ctx, key, parent, r.config.Programs(parent).Revision, apply.KeyOf(child), false); err != nil {
+		if err := r.guardDeletion(ctx, key, parent, r.config.Programs(parent).Revision, child, false); err != nil {
 			return err
 		}
 	}
@@ -96,7 +107,7 @@ func (p *pass) guardFinalizer(ctx context.Context, desired variant.Desired) erro
 		if child.GetDeletionTimestamp() != nil || apply.NamespaceOwnerOf(child) != nil {
 			continue
 		}
-		if err := p.guardDeletion(ctx, apply.KeyOf(child), false); err != nil {
+		if err := p.guardDeletion(ctx, child, false); err != nil {
 			return err
 		}
 	}
@@ -211,14 +222,14 @@ func (p *pass) noteRequest() {
 	}
 }
 
-// CountChildren returns the numbers of parents, and of their children that are not being deleted and were created before a time, by kind. A
-// zero time is for all. The caches must be synced.
-func (r *Reconciler) CountChildren(createdBefore time.Time) (children map[schema.GroupKind]int, parents int) {
+// CountChildren returns the numbers of parents, and of those of their children that are not being deleted and for which counts returns
+// true, by kind. The caches must be synced.
+func (r *Reconciler) CountChildren(counts func(child *unstructured.Unstructured) bool) (children map[schema.GroupKind]int, parents int) {
 	children = map[schema.GroupKind]int{}
 	r.sources.EachParent(func(_ *sources.Parent, parent *unstructured.Unstructured) {
 		parents++
 		for _, child := range r.LastingChildren(parent) {
-			if createdBefore.IsZero() || child.GetCreationTimestamp().Time.Before(createdBefore) {
+			if counts(child) {
 				children[child.GroupVersionKind().GroupKind()]++
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,11 +52,17 @@ func (e Edit) Name() string {
 
 // ChildCounts is how many children there are, of how many parents.
 type ChildCounts struct {
+	// Children are those that were there at the time At, and those that edits have deleted before.
 	Children map[schema.GroupKind]int
 	Parents  int
-	// At is when they were counted.
+	// Recreated is how many of Children edits have recreated until then.
+	Recreated map[schema.GroupKind]int
+	// At is when they were counted. What was created in that second is not counted.
 	At time.Time
 }
+
+// Gone are numbers of children that are gone, by kind and by what was done to them.
+type Gone map[destruction]int
 
 // Record is what a Guard needs of an earlier process.
 type Record struct {
@@ -77,12 +84,12 @@ func (r Record) Counts(edit Edit, approved bool) bool {
 	return r.Before != nil && r.Edit != r.Settled && edit != r.Settled && (edit == r.Edit || !approved)
 }
 
-// Gone returns how many of the children that there were before are not left, by kind. What has come back since then does not replace what
-// is gone: left counts what was created before r.Before.At.
-func (r Record) Gone(left map[schema.GroupKind]int) map[schema.GroupKind]int {
-	gone := map[schema.GroupKind]int{}
+// Gone returns how many of the children that there were before are gone. left are those that were created before r.Before.At, by kind:
+// what has come back since then does not replace what is gone.
+func (r Record) Gone(left map[schema.GroupKind]int) Gone {
+	gone := Gone{}
 	for kind, n := range r.Before.Children {
-		gone[kind] = max(0, n-left[kind])
+		gone[destruction{kind, Delete}], gone[destruction{kind, Recreate}] = max(0, n-left[kind]), r.Before.Recreated[kind]
 	}
 	return gone
 }
@@ -110,12 +117,15 @@ type Hold struct {
 // IsOfEdit reports whether an edit is held.
 func (h Hold) IsOfEdit() bool { return h.Edit != h.Settled }
 
+// CountsChild reports whether a child is counted, by its key and the time of its creation.
+type CountsChild func(child apply.Key, created time.Time) bool
+
 // Guard bounds what an edit deletes and recreates of the children that there were before it, whatever its preview has found. Its methods
 // may be called by several goroutines.
 type Guard struct {
 	clock clock.PassiveClock
-	// countChildren counts the children that are not being deleted and were created before a time, or all if that is zero.
-	countChildren func(createdBefore time.Time) ChildCounts
+	// countChildren counts the children that are not being deleted and for which counts returns true.
+	countChildren func(counts CountsChild) ChildCounts
 	// store makes a record outlive the process.
 	store func(context.Context, Record) error
 	// limits returns those of the definition.
@@ -128,8 +138,8 @@ type Guard struct {
 	// complete is set if record.Edit serves all parents.
 	complete bool
 	approved Edit
-	// lost are the children that count, and findings what they come to.
-	lost     map[apply.Key]bool
+	// lost are the children that count, by what was done to them, and findings what they come to, with those of earlier processes.
+	lost     map[apply.Key]Action
 	counted  map[destruction]map[apply.Key]bool
 	findings *Findings
 	// held is why heldEdit is held, or empty. superseded are the edits whose place another one has taken since what has settled.
@@ -145,7 +155,7 @@ type Guard struct {
 // NewGuard returns a Guard. record is what an earlier process has stored.
 func NewGuard(
 	clock clock.PassiveClock, record Record,
-	countChildren func(createdBefore time.Time) ChildCounts, store func(context.Context, Record) error,
+	countChildren func(CountsChild) ChildCounts, store func(context.Context, Record) error,
 	limits func() Limits, changed func(),
 ) *Guard {
 	return &Guard{clock: clock, record: record, countChildren: countChildren, store: store, limits: limits, changed: changed}
@@ -155,6 +165,8 @@ func NewGuard(
 type Deletion struct {
 	Parent, Child apply.Key
 	Action        Action
+	// ParentDeleted is when the deletion of the parent began, or zero, and ChildCreated when the child was created.
+	ParentDeleted, ChildCreated time.Time
 }
 
 // MayDelete returns nil if a pass of an edit may delete a child, or why not: that exceeds the limits, or can't be recorded.
@@ -168,8 +180,10 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Deletion) error {
 		g.begin(edit)
 	}
 	switch {
-	case g.lost[loss.Child]:
+	case g.lost[loss.Child] != "":
 		return nil // It counts already.
+	case !loss.ParentDeleted.IsZero() && !loss.ParentDeleted.Before(g.record.Since.Truncate(time.Second)):
+		return nil // Somebody has asked for it meanwhile.
 	case g.held != "":
 		return g.hold(loss.Parent)
 	}
@@ -178,7 +192,7 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Deletion) error {
 	}
 	undo := g.count(loss)
 	if g.held = g.findings.Held(g.rule(edit)); g.held == "" {
-		g.lost[loss.Child] = true
+		g.lost[loss.Child] = loss.Action
 		return nil
 	}
 	undo() // It stays, and would count again each time that it is asked for.
@@ -188,16 +202,23 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Deletion) error {
 	return g.hold(loss.Parent)
 }
 
-// count adds a child to what is found, and returns how that is undone.
+// count adds a child to what is found, and to the children that there were if it has come since these were counted. It returns how that is
+// undone.
 func (g *Guard) count(loss Deletion) (undo func()) {
-	before, known := map[destruction]destroyed{}, map[destruction]bool{}
-	for by, d := range g.findings.destroyedBy(loss.Child.Kind.GroupKind(), loss.Action) {
+	kind := loss.Child.Kind.GroupKind()
+	before, known, children := map[destruction]destroyed{}, map[destruction]bool{}, maps.Clone(g.findings.children)
+	for by, d := range g.findings.destroyedBy(kind, loss.Action) {
 		before[by], known[by] = *d, g.counted[by][loss.Parent]
 	}
 	g.findings.addDestroyed(&Batch{
 		destroyed: map[apply.Key]Action{loss.Child: loss.Action}, owners: map[apply.Key]apply.Key{loss.Child: loss.Parent},
 	}, g.counted)
+	if !isBefore(loss.ChildCreated, g.record.Before.At) {
+		g.findings.children[kind]++
+		g.findings.children[anyKind]++
+	}
 	return func() {
+		g.findings.children = children
 		for by, d := range before {
 			if *g.findings.destroyed[by] = d; !known[by] {
 				delete(g.counted[by], loss.Parent)
@@ -205,6 +226,9 @@ func (g *Guard) count(loss Deletion) (undo func()) {
 		}
 	}
 }
+
+// isBefore reports whether a child that was created then was counted at a time. The API server's times are of whole seconds.
+func isBefore(created, at time.Time) bool { return created.Before(at.Truncate(time.Second)) }
 
 // hold returns why a child of a parent is not deleted.
 func (g *Guard) hold(parent apply.Key) error {
@@ -239,37 +263,76 @@ func GuardRule(limits *v1alpha1.ScriptPreview, shards int) Rule {
 
 // prepare makes sure that it is known, also after a restart, what there was before the first deletion.
 func (g *Guard) prepare(ctx context.Context) error {
-	if g.findings != nil {
-		return nil
-	}
-	record, gone := g.record, map[schema.GroupKind]int{}
-	if record.Before == nil {
-		record.Before = new(g.countChildren(time.Time{}))
-		record.Before.At = g.clock.Now()
+	if g.record.Before == nil {
+		record, at := g.record, g.clock.Now()
+		record.Before = new(g.countLeft(at))
 		if err := g.store(ctx, record); err != nil {
 			return fmt.Errorf("what the edit deletes can't be recorded in the definition's status: %w", err)
 		}
 		g.record = record
-	} else { // Some were deleted since.
-		gone = g.recount()
 	}
-	g.findings, g.lost, g.counted = NewFindings(), map[apply.Key]bool{}, map[destruction]map[apply.Key]bool{}
-	g.findings.Known = record.Before.Parents
-	for kind, n := range record.Before.Children {
-		g.findings.children[kind] += n
-		g.findings.children[anyKind] += n
-		g.findings.addGone(kind, gone[kind])
-	}
+	g.load()
 	return nil
 }
 
-// recount returns how many of the children are gone that there were before the first deletion, by kind, from those that are left.
-func (g *Guard) recount() map[schema.GroupKind]int {
-	return g.record.Gone(g.countChildren(g.record.Before.At.Truncate(time.Second)).Children)
+// load makes findings of the record, unless there are some.
+func (g *Guard) load() {
+	if g.findings != nil {
+		return
+	}
+	g.findings, g.lost, g.counted = NewFindings(), map[apply.Key]Action{}, map[destruction]map[apply.Key]bool{}
+	for by, n := range g.recount() {
+		g.findings.addGone(by, n)
+	}
+	g.setTotals()
 }
 
-// Gone returns how many children are gone that count with what an edit deletes once it takes over, by kind: for its preview.
-func (g *Guard) Gone(edit Edit) map[schema.GroupKind]int {
+// setTotals has the findings be of the children that were counted.
+func (g *Guard) setTotals() {
+	g.findings.Known = g.record.Before.Parents
+	clear(g.findings.children)
+	for kind, n := range g.record.Before.Children {
+		g.findings.children[kind] += n
+		g.findings.children[anyKind] += n
+	}
+}
+
+// recount returns how many of the children are gone that there were before the first deletion, from those that are left.
+func (g *Guard) recount() Gone {
+	return g.record.Gone(g.countLeft(g.record.Before.At).Children)
+}
+
+// countLeft counts the children that were created before the second of a time. One that was deleted may still be in a cache. One that was
+// recreated is there again, or missing until it is.
+func (g *Guard) countLeft(at time.Time) ChildCounts {
+	left := g.countChildren(func(child apply.Key, created time.Time) bool {
+		return g.lost[child] != Delete && isBefore(created, at)
+	})
+	left.At = at
+	return left
+}
+
+// countAnew counts the children of now, with those that edits have deleted, in the place of those that there were: some have come, and
+// others have gone that no edit has deleted. A later process can't know why.
+func (g *Guard) countAnew() {
+	g.load()
+	before := g.countLeft(g.clock.Now())
+	before.Recreated = map[schema.GroupKind]int{}
+	for by, d := range g.findings.destroyed {
+		switch {
+		case by.kind == anyKind || d.children == 0:
+		case by.action == Delete:
+			before.Children[by.kind] += d.children
+		case by.action == Recreate:
+			before.Recreated[by.kind] = d.children
+		}
+	}
+	g.record.Before = &before
+	g.setTotals()
+}
+
+// Gone returns which children are gone that count with what an edit deletes once it takes over: for its preview.
+func (g *Guard) Gone(edit Edit) Gone {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.expire(); edit == g.approved || !g.record.Counts(edit, g.record.Edit == g.approved) {
@@ -278,10 +341,10 @@ func (g *Guard) Gone(edit Edit) map[schema.GroupKind]int {
 	if g.findings == nil {
 		return g.recount()
 	}
-	gone := map[schema.GroupKind]int{}
+	gone := Gone{}
 	for by, d := range g.findings.destroyed {
-		if by.kind != anyKind && by.action == anyAction {
-			gone[by.kind] = d.children
+		if by.kind != anyKind && by.action != anyAction {
+			gone[by] = d.children
 		}
 	}
 	return gone
@@ -295,6 +358,9 @@ func (g *Guard) begin(edit Edit) {
 		g.approved = Edit{}
 	case g.record.Settled:
 		g.forget()
+	}
+	if g.record.Before != nil {
+		g.countAnew()
 	}
 	if g.superseded == nil {
 		g.superseded = map[Edit]bool{}
@@ -382,7 +448,7 @@ func (g *Guard) settle(edit Edit) {
 func (g *Guard) SetInitial(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countChildren(time.Time{}).Children) == 0 {
+	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countChildren(func(apply.Key, time.Time) bool { return true }).Children) == 0 {
 		g.settle(edit)
 	}
 }
@@ -425,9 +491,15 @@ func (g *Guard) Held() Hold {
 	return h
 }
 
+// countInterval is how often Record counts the children at most.
+const countInterval = 5 * time.Second
+
 // Record returns what the next process needs.
 func (g *Guard) Record() Record {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.findings != nil && !g.isIdle() && g.clock.Since(g.record.Before.At) >= countInterval {
+		g.countAnew()
+	}
 	return g.record
 }

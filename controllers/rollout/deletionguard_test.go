@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -30,25 +29,38 @@ var (
 type guardEnv struct {
 	*testing.T
 	*Guard
-	clock   *testclock.FakeClock
-	left    map[schema.GroupKind]int
-	stored  []Record
-	refused error // by the API server
-	changes int
-	limits  Limits
+	clock *testclock.FakeClock
+	// all are how many children there were, and left how many of them there are, by kind.
+	all, left map[schema.GroupKind]int
+	stored    []Record
+	refused   error // by the API server
+	changes   int
+	limits    Limits
 }
 
 var configMap, pod = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
 func newGuardEnv(t *testing.T) *guardEnv {
-	e := &guardEnv{T: t, clock: testclock.NewFakeClock(time.Unix(1e9, 0)), left: map[schema.GroupKind]int{configMap.GroupKind(): 10}}
+	e := &guardEnv{T: t, clock: testclock.NewFakeClock(time.Unix(1e9, 0)),
+		all:  map[schema.GroupKind]int{configMap.GroupKind(): 10, pod.GroupKind(): 2},
+		left: map[schema.GroupKind]int{configMap.GroupKind(): 10},
+	}
 	e.restart(Record{Settled: first, Edit: first})
 	return e
 }
 
 func (e *guardEnv) restart(record Record) {
-	e.Guard = NewGuard(e.clock, record, func(time.Time) ChildCounts {
-		return ChildCounts{Children: maps.Clone(e.left), Parents: 5}
+	e.Guard = NewGuard(e.clock, record, func(counts CountsChild) ChildCounts {
+		children := map[schema.GroupKind]int{}
+		for kind, left := range e.left {
+			for n := range left { // The last ones are left.
+				child := apply.Key{Kind: kind.WithVersion("v1"), Name: fmt.Sprint("c", e.all[kind]-1-n)}
+				if counts(child, time.Time{}) {
+					children[kind]++
+				}
+			}
+		}
+		return ChildCounts{Children: children, Parents: 5}
 	}, func(_ context.Context, r Record) error {
 		e.stored = append(e.stored, r)
 		return e.refused
@@ -86,10 +98,10 @@ func TestGuardWalk(t *testing.T) {
 			children[n] = clock.Now()
 		}
 		clock.Step(time.Hour)
-		countChildren := func(before time.Time) ChildCounts {
+		countChildren := func(counts CountsChild) ChildCounts {
 			count := 0
-			for _, created := range children {
-				if !created.IsZero() && (before.IsZero() || created.Before(before)) {
+			for n, created := range children {
+				if !created.IsZero() && counts(apply.Key{Kind: configMap, Name: fmt.Sprint(n)}, created) {
 					count++
 				}
 			}
@@ -103,7 +115,7 @@ func TestGuardWalk(t *testing.T) {
 		store, limitsOf := func(context.Context, Record) error { return nil }, func() Limits { return limits }
 		guard := NewGuard(clock, Record{Settled: first, Edit: first}, countChildren, store, limitsOf, func() {})
 		serving, history := first, []string{}
-		lost, counted := map[int]bool{}, time.Time{} // Of those that were counted, by edits that have not settled.
+		lost, counted, total := map[int]bool{}, time.Time{}, 0 // Of those that were counted, by edits that have not settled.
 		for range 200 {
 			clock.Step(time.Duration(random.IntN(60)) * time.Second)
 			switch n := random.IntN(len(children)); random.IntN(12) {
@@ -141,7 +153,7 @@ func TestGuardWalk(t *testing.T) {
 					continue
 				}
 				if before := guard.Record().Before; before != nil && !before.At.Equal(counted) {
-					counted = before.At
+					counted, total = before.At, before.Children[configMap.GroupKind()]
 					clear(lost)
 				}
 				if !settled && children[n].Before(counted) {
@@ -149,12 +161,11 @@ func TestGuardWalk(t *testing.T) {
 				}
 				children[n] = time.Time{}
 			}
-			before := guard.Record().Before
-			if before == nil {
+			if guard.Record().Before == nil {
 				continue
 			}
-			if most := max(1, before.Children[configMap.GroupKind()]/2); len(lost) > most {
-				t.Fatalf("seed %d: %d of %d children are lost:\n%s", seed, len(lost), before.Children[configMap.GroupKind()], strings.Join(history, "\n"))
+			if most := max(1, total/2); len(lost) > most {
+				t.Fatalf("seed %d: %d of %d children are lost:\n%s", seed, len(lost), total, strings.Join(history, "\n"))
 			}
 		}
 	}
@@ -170,7 +181,8 @@ func (e *guardEnv) removes(edit Edit, from, to, want int) {
 // gone checks how many children count with what an edit deletes.
 func (e *guardEnv) gone(edit Edit, want int) {
 	e.Helper()
-	if got := e.Gone(edit)[configMap.GroupKind()]; got != want {
+	gone := e.Gone(edit)
+	if got := gone[destruction{configMap.GroupKind(), Delete}] + gone[destruction{configMap.GroupKind(), Recreate}]; got != want {
 		e.Errorf("%d children count, want %d", got, want)
 	}
 }
@@ -220,6 +232,73 @@ func TestGuard(t *testing.T) {
 			}
 			if why := e.Held().Message; !strings.Contains(why, "2 of 2 children of kind Pod") {
 				e.Error(why)
+			}
+		},
+		"children that others delete are not the edit's to the next process": func(e *guardEnv) {
+			e.removes(second, 0, 2, 2)
+			e.left[configMap.GroupKind()] = 3 // Five have gone with their parents.
+			e.clock.Step(countInterval)
+			record := e.Record()
+			if got := record.Before.Children[configMap.GroupKind()]; got != 5 {
+				e.Errorf("%d children are left of those that there were before or were deleted, want 5", got)
+			}
+			if e.stored[0].Before.Children[configMap.GroupKind()] != 10 {
+				e.Error("the record that was stored has changed")
+			}
+			e.restart(record)
+			e.removes(second, 7, 10, 0) // Three of five would be more than half.
+			if why := e.Held().Message; !strings.HasPrefix(why, "it would delete 3 of 5 children") {
+				e.Error(why)
+			}
+		},
+		"what an earlier edit recreates is not deleted": func(e *guardEnv) {
+			e.setLimits(&v1alpha1.ScriptPreview{MaxDeletedChildren: new(intstr.Parse("50%")), MaxRecreatedChildren: new(intstr.Parse("100%"))})
+			for n := range 8 {
+				loss := Deletion{Child: apply.Key{Kind: configMap, Name: fmt.Sprint("c", n)}, Action: Recreate}
+				if err := e.MayDelete(e.Context(), second, loss); err != nil {
+					e.Error(err)
+				}
+			}
+			for _, process := range []string{"the same", "the next"} {
+				f := NewFindings()
+				f.children[anyKind], f.children[configMap.GroupKind()] = 10, 10
+				f.Known, f.Total = 5, 5
+				f.addGone(destruction{configMap.GroupKind(), Recreate}, 10) // The next edit recreates all again.
+				f.AddGone(e.Gone(third))
+				if why := f.Held(GuardRule(e.limits.Edit, 1)); why != "" {
+					e.Errorf("in %s process: %s", process, why)
+				}
+				e.clock.Step(countInterval)
+				e.restart(e.Record())
+			}
+		},
+		"children that come while an edit serves": func(e *guardEnv) {
+			e.setLimits(&v1alpha1.ScriptPreview{MaxRecreatedChildren: new(intstr.Parse("100%"))})
+			for n := range 15 { // Five of a parent that was added.
+				loss := Deletion{Child: apply.Key{Kind: configMap, Name: fmt.Sprint("c", n)}, Action: Recreate}
+				if n >= 10 {
+					loss.ChildCreated = e.clock.Now()
+				}
+				if err := e.MayDelete(e.Context(), second, loss); err != nil {
+					e.Error(err)
+				}
+			}
+			e.setLimits(nil)
+			loss := Deletion{Child: apply.Key{Kind: configMap, Name: "late"}, ChildCreated: e.clock.Now(), Action: Delete}
+			if err := e.MayDelete(e.Context(), second, loss); err == nil {
+				e.Error("16 of 16 are gone")
+			}
+		},
+		"a parent that is deleted since the edit began": func(e *guardEnv) {
+			e.SetServing(second, true)
+			began := e.clock.Now()
+			for n, deleted := range []time.Time{began.Add(-time.Second), began.Add(time.Second)} {
+				for child := range 10 {
+					loss := Deletion{ParentDeleted: deleted, Child: apply.Key{Kind: configMap, Name: fmt.Sprint(n, child)}, Action: Delete}
+					if err := e.MayDelete(e.Context(), second, loss); (err == nil) != (n == 1 || child < 5) {
+						e.Errorf("child %d of a parent that is deleted %s after it: %v", child, deleted.Sub(began), err)
+					}
+				}
 			}
 		},
 		"the limits of the definition": func(e *guardEnv) {
@@ -464,7 +543,7 @@ func TestShares(t *testing.T) {
 	} {
 		f := NewFindings()
 		f.children[anyKind] = 10
-		f.addGone(configMap.GroupKind(), c.deletes)
+		f.addGone(destruction{configMap.GroupKind(), Delete}, c.deletes)
 		got := f.Held(limitRule{&v1alpha1.ScriptPreview{MaxDeletedChildren: new(intstr.Parse(c.limit))}, "f", c.shards})
 		if got != c.want {
 			t.Errorf("%d of %s, in %d shards: %q, want %q", c.deletes, c.limit, c.shards, got, c.want)

@@ -155,8 +155,8 @@ type Findings struct {
 	// children are the numbers of the children of Known by kind, and destroyed those that are destroyed.
 	children  map[schema.GroupKind]int
 	destroyed map[destruction]*destroyed
-	// gone are those of both that were deleted before.
-	gone map[schema.GroupKind]int
+	// gone are those of both that an earlier edit has destroyed.
+	gone Gone
 
 	// failed is the number of those that fail if nobody can say whether they did before.
 	failed int
@@ -184,7 +184,7 @@ type destroyed struct {
 
 // NewFindings returns findings about no parents yet.
 func NewFindings() *Findings {
-	return &Findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}, gone: map[schema.GroupKind]int{}}
+	return &Findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}, gone: Gone{}}
 }
 
 // named is an object, and the error of a parent.
@@ -267,26 +267,31 @@ func (f *Findings) addDestroyed(b *Batch, counted map[destruction]map[apply.Key]
 
 // AddGone adds children that are gone already, of the kinds of which the edit destroys some: they count with these. Of those of all parents
 // a sample has its share.
-func (f *Findings) AddGone(gone map[schema.GroupKind]int) {
-	for kind, n := range gone {
-		if f.countOf(kind, anyAction) == 0 {
+func (f *Findings) AddGone(gone Gone) {
+	destroyed := map[schema.GroupKind]bool{}
+	for by := range gone {
+		destroyed[by.kind] = f.countOf(by.kind, anyAction) > 0
+	}
+	for by, n := range gone {
+		if !destroyed[by.kind] {
 			continue
 		}
 		n = n * f.Known / max(f.Known, f.Total)
-		f.addGone(kind, n)
-		for _, kind := range []schema.GroupKind{kind, anyKind} {
+		f.addGone(by, n)
+		for _, kind := range []schema.GroupKind{by.kind, anyKind} {
 			f.children[kind] += n
-			f.gone[kind] += n
+			f.gone[destruction{kind, by.action}] += n
+			f.gone[destruction{kind, anyAction}] += n
 		}
 	}
 }
 
-// addGone adds deleted children of a kind of which only the number is known.
-func (f *Findings) addGone(kind schema.GroupKind, n int) {
+// addGone adds destroyed children of which only the number is known.
+func (f *Findings) addGone(by destruction, n int) {
 	if n == 0 {
 		return
 	}
-	for _, d := range f.destroyedBy(kind, Delete) {
+	for _, d := range f.destroyedBy(by.kind, by.action) {
 		d.children += n
 	}
 }
@@ -301,6 +306,11 @@ func (f *Findings) destroyedBy(kind schema.GroupKind, action Action) map[destruc
 		all[by] = f.destroyed[by]
 	}
 	return all
+}
+
+// adds reports whether something is destroyed by an action that was not before.
+func (f *Findings) adds(action Action) bool {
+	return f.countOf(anyKind, action) > f.gone[destruction{anyKind, action}]
 }
 
 // countOf returns how many children are destroyed by an action, or by any.
@@ -387,7 +397,7 @@ func (f *Findings) describeDestroyed(kind schema.GroupKind, action Action, more 
 	d := f.destroyed[destruction{kind, action}]
 	text := fmt.Sprintf("it would %s of %d %s of %s%s, first %s",
 		strings.Join(parts, " and "), f.children[kind], children, f.parents(d.parents), more, d.first)
-	if n := f.gone[kind]; n > 0 && action != Recreate {
+	if n := f.gone[destruction{kind, action}]; n > 0 {
 		are := "are"
 		if n == 1 {
 			are = "is"

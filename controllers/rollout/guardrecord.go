@@ -23,9 +23,14 @@ func RecordOf(stored *v1alpha1.DeletionGuardStatus) (record Record) {
 	if stored.Parents == nil || stored.CountedAt == nil {
 		return record
 	}
-	record.Before = &ChildCounts{Parents: int(*stored.Parents), Children: map[schema.GroupKind]int{}, At: stored.CountedAt.Time}
+	record.Before = &ChildCounts{
+		Parents: int(*stored.Parents), At: stored.CountedAt.Time, Children: map[schema.GroupKind]int{}, Recreated: map[schema.GroupKind]int{},
+	}
 	for _, c := range stored.Children {
-		record.Before.Children[schema.GroupKind{Group: c.Group, Kind: c.Kind}] = int(c.Count)
+		kind := schema.GroupKind{Group: c.Group, Kind: c.Kind}
+		if record.Before.Children[kind] = int(c.Count); c.Recreated > 0 {
+			record.Before.Recreated[kind] = int(c.Recreated)
+		}
 	}
 	return record
 }
@@ -44,7 +49,9 @@ func (r Record) Status() *v1alpha1.DeletionGuardStatus {
 	}
 	status.Parents, status.CountedAt = new(int32(r.Before.Parents)), new(metav1.NewTime(r.Before.At.Truncate(time.Second)))
 	for kind, n := range r.Before.Children {
-		status.Children = append(status.Children, v1alpha1.ChildCount{Group: kind.Group, Kind: kind.Kind, Count: int32(n)})
+		status.Children = append(status.Children, v1alpha1.ChildCount{
+			Group: kind.Group, Kind: kind.Kind, Count: int32(n), Recreated: int32(r.Before.Recreated[kind]),
+		})
 	}
 	slices.SortFunc(status.Children, func(a, b v1alpha1.ChildCount) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))

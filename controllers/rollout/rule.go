@@ -110,10 +110,10 @@ func (r limitRule) IsDecided(f *Findings) bool {
 // violations counts parents as failing if a call for them was not made because calls for others take too long.
 func (r limitRule) violations(f *Findings) []string {
 	var violations []string
-	if exceeds(f.countOf(anyKind, Delete), r.share(r.MaxDeletedChildren), f.children[anyKind]) {
+	if f.adds(Delete) && exceeds(f.countOf(anyKind, Delete), r.share(r.MaxDeletedChildren), f.children[anyKind]) {
 		violations = append(violations, f.describeDestroyed(anyKind, Delete, r.than("maxDeletedChildren", r.MaxDeletedChildren)))
 	}
-	if exceeds(f.countOf(anyKind, Recreate), r.share(r.MaxRecreatedChildren), f.children[anyKind]) {
+	if f.adds(Recreate) && exceeds(f.countOf(anyKind, Recreate), r.share(r.MaxRecreatedChildren), f.children[anyKind]) {
 		violations = append(violations, f.describeDestroyed(anyKind, Recreate, r.than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
 	switch more := r.than("maxFailingParents", r.MaxFailingParents); {
@@ -140,9 +140,10 @@ func (r limitRule) than(name string, limit *intstr.IntOrString) string {
 
 func isNumber(limit *intstr.IntOrString) bool { return limit != nil && limit.Type == intstr.Int }
 
-// exceeds reports whether a number is above a limit, which may be a percentage of all. Nil is no limit.
+// exceeds reports whether a number is above a limit, which may be a percentage of all. Nil is no limit, and neither is all: a child that is
+// just recreated as its parent asks for it may be missing in the number of all.
 func exceeds(number int, limit *intstr.IntOrString, all int) bool {
-	if limit == nil {
+	if limit == nil || *limit == intstr.FromString("100%") {
 		return false
 	}
 	most, err := intstr.GetScaledValueFromIntOrPercent(limit, all, false)

@@ -270,6 +270,9 @@ type ChildCount struct {
 	Group string `json:"group,omitempty"`
 	// Kind is the kind.
 	Kind string `json:"kind"`
-	// Count is how many there were.
+	// Count is how many there were, with those that edits had deleted before they were counted.
 	Count int32 `json:"count"`
+	// Recreated is how many of them edits had recreated by then.
+	// +optional
+	Recreated int32 `json:"recreated,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -40,7 +41,8 @@ func TestGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
 			subject := s.subject(c.next)
-			subject.Limits, subject.Gone = c.limits, map[schema.GroupKind]int{{Kind: "ConfigMap"}: c.gone}
+			before := rollout.ChildCounts{Children: map[schema.GroupKind]int{{Kind: "ConfigMap"}: c.gone}}
+			subject.Limits, subject.Gone = c.limits, rollout.Record{Before: &before}.Gone(nil)
 			if diff := cmp.Diff(c.want, New("libretto", nil, nil).Preview(t.Context(), subject)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 			}
