@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -118,7 +119,9 @@ func TestStoppedLeaderWritesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if writes := first.writes(e, mark); len(writes) > 0 {
+	// One that had left without all of its body when the process was stopped is answered with an error, and writes nothing.
+	writes := first.writes(e, mark).Filter(func(r cluster.Request) bool { return r.Code < http.StatusInternalServerError })
+	if len(writes) > 0 {
 		t.Errorf("it has sent %d writes since another leads:\n%s", len(writes), writes)
 	}
 	if err := first.Stop(); err == nil || !strings.Contains(first.Log(), "leader election: ") {
