@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
@@ -40,8 +41,11 @@ type instance struct {
 	analysis   analysisRun
 	startedAt  time.Time
 	synced     atomic.Bool
-	changed    func()
-	log        logr.Logger
+	// decided is closed once it is known which scripts serve first.
+	decided chan struct{}
+	changed func()
+	log     logr.Logger
+	clock   clock.WithTicker
 }
 
 // inputs are values other than objects whose change makes all parents sync again.
@@ -111,6 +115,7 @@ func (r *Reconciler) build(s *runtimeState, p *plan.Plan, before hooks.Predecess
 	router := &router{}
 	built := &instance{
 		plan: p, hooks: h, reconciler: reconciler, guard: guard, changed: changed, log: env.Log, router: router,
+		decided: make(chan struct{}), clock: r.config.Environment.Clock,
 		queue: controller.New(controller.Config{
 			Name: loopName(key), Reconciler: r.withWorkersOf(p.Namespace, router), Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
@@ -139,8 +144,27 @@ func (i *instance) run(ctx context.Context) {
 	i.reconciler.RetainParents()
 	i.guard.SetInitial(i.guard.edit(string(i.hooks.Revision())))
 	i.synced.Store(true)
-	i.changed()
+	i.changed() // A preview may begin, and decided be closed.
+	select {
+	case <-i.decided:
+	case <-i.clock.After(decisionTimeout):
+	case <-ctx.Done():
+		return
+	}
 	queue.Run(ctx)
+}
+
+// decisionTimeout is how long parents wait until it is decided whether the newest scripts take over from those that the status says have
+// served. A process that was killed may have served the newest ones already: what it wrote would be undone, and done again.
+const decisionTimeout = 2 * time.Second
+
+// decide lets parents be synced.
+func (i *instance) decide() {
+	select {
+	case <-i.decided:
+	default:
+		close(i.decided)
+	}
 }
 
 // readError returns why a resource of the instance can't be read, or nil.

@@ -196,6 +196,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
 		if s.running != nil {
 			s.next.reconciler.TakeOver(s.running.reconciler)
+			s.next.decide() // Its scripts were previewed beside those that have served.
 		}
 		s.running, s.next = s.next, nil
 		s.serving.Store(s.running)
@@ -208,6 +209,9 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.Generation)
 	}
 	for _, i := range s.all() {
+		if i == s.running && !i.hooks.IsUndecided() {
+			i.decide()
+		}
 		now := i.inputs()
 		if i != s.running && !i.joined || now == i.lastInputs {
 			continue

@@ -195,6 +195,15 @@ func (h *Hooks) Loaded() bool {
 	return scripts && assigned && h.CredentialsReady() && h.WebhookPreview.isPassed()
 }
 
+// IsUndecided reports whether what the sources hold may take over from what serves, and this process is still to find out.
+func (h *Hooks) IsUndecided() bool {
+	if h.Tree == nil || h.follows || h.IsAssigned() {
+		return false
+	}
+	state := h.Tree.State()
+	return state.Desired != state.Loaded && state.Held == "" && len(state.Problems) == 0
+}
+
 // Close stops loading the scripts, and previewing the webhooks.
 func (h *Hooks) Close() {
 	h.WebhookPreview.close()
