@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/dop251/goja"
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-jsonnet"
@@ -78,56 +76,5 @@ func TestTypeScript(t *testing.T) {
 	}
 	if said, err := exec.Command(tsc, "--project", directory).CombinedOutput(); err != nil {
 		t.Errorf("tsc: %v\n%s", err, said)
-	}
-}
-
-// offered is some of what each library of the project's tsconfig.json declares. Intl is
-// not: the declarations of others need it.
-var offered = map[string][]string{
-	"ES2015":                  {"Map", "Set", "WeakMap", "WeakSet", "Promise", "Proxy", "Reflect", "Symbol.iterator", "Array.from", "Object.assign", "Math.clz32", "''.normalize", "Uint8Array"},
-	"ES2016":                  {"[].includes"},
-	"ES2017.Object":           {"Object.values", "Object.entries", "Object.getOwnPropertyDescriptors"},
-	"ES2017.String":           {"''.padStart", "''.padEnd"},
-	"ES2018.Promise":          {"Promise.prototype.finally"},
-	"ES2018.RegExp":           {"/(?<a>b)/.exec('b').groups.a", "/./s.dotAll"},
-	"ES2019.Array":            {"[].flat", "[].flatMap"},
-	"ES2019.Object":           {"Object.fromEntries"},
-	"ES2019.String":           {"''.trimStart", "''.trimEnd"},
-	"ES2019.Symbol":           {"Symbol('a').description"},
-	"ES2020.Intl":             {},
-	"ES2020.Promise":          {"Promise.allSettled"},
-	"ES2020.String":           {"''.matchAll"},
-	"ES2020.Symbol.WellKnown": {"Symbol.matchAll", "/a/[Symbol.matchAll]"},
-	"ES2021.Promise":          {"Promise.any", "AggregateError"},
-	"ES2021.String":           {"''.replaceAll"},
-	"ES2022.Array":            {"[].at", "new Uint8Array(1).at"},
-	"ES2022.Error":            {"new Error('a', { cause: 1 }).cause"},
-	"ES2022.Object":           {"Object.hasOwn"},
-	"ES2022.String":           {"''.at"},
-	"ES2023.Array":            {"[].findLast", "[].findLastIndex", "[].toReversed", "[].toSorted", "[].toSpliced", "[].with"},
-}
-
-// TestLibraries shows that the runtime has what the project's libraries declare.
-func TestLibraries(t *testing.T) {
-	list := regexp.MustCompile(`(?s)"lib": \[(.*?)\]`).FindStringSubmatch(Project)
-	if list == nil {
-		t.Fatal("tsconfig.json has no list of libraries")
-	}
-	listed := strings.FieldsFunc(list[1], func(r rune) bool { return strings.ContainsRune("\", \n", r) })
-	slices.Sort(listed)
-	var known []string
-	runtime := goja.New()
-	for library, expressions := range offered {
-		known = append(known, library)
-		for _, expression := range expressions {
-			v, err := runtime.RunString(expression)
-			if err != nil || goja.IsUndefined(v) {
-				t.Errorf("%s: the runtime has no %s: %v", library, expression, err)
-			}
-		}
-	}
-	slices.Sort(known)
-	if diff := cmp.Diff(known, listed); diff != "" {
-		t.Errorf("libraries (-this test +tsconfig.json):\n%s", diff)
 	}
 }

@@ -1108,6 +1108,13 @@ export function parseDuration(duration: string): number;
  */
 export function formatDuration(seconds: number): string;
 
+/** What the methods of sets take. */
+export interface SetLike<T> {
+  has(value: any): boolean;
+  keys(): { next(): { done?: boolean; value?: T | any } };
+  readonly size: number;
+}
+
 declare global {
   interface Console {
     debug(...values: any[]): void;
@@ -1121,4 +1128,45 @@ declare global {
   var console: Console;
   /** A copy that shares nothing with the value. */
   function structuredClone<T>(value: T): T;
+  interface Set<T> {
+    union<U>(other: SetLike<U>): Set<T | U>;
+    intersection<U>(other: SetLike<U>): Set<T & U>;
+    difference<U>(other: SetLike<U>): Set<T>;
+    symmetricDifference<U>(other: SetLike<U>): Set<T | U>;
+    isSubsetOf(other: SetLike<unknown>): boolean;
+    isSupersetOf(other: SetLike<unknown>): boolean;
+    isDisjointFrom(other: SetLike<unknown>): boolean;
+  }
+  interface Uint8ArrayConstructor {
+    fromBase64(text: string, options?: { alphabet?: "base64" | "base64url"; lastChunkHandling?: "loose" | "strict" | "stop-before-partial" }): Uint8Array<ArrayBuffer>;
+    fromHex(text: string): Uint8Array<ArrayBuffer>;
+  }
+  interface Uint8Array<TArrayBuffer extends ArrayBufferLike> {
+    toBase64(options?: { alphabet?: "base64" | "base64url"; omitPadding?: boolean }): string;
+    toHex(): string;
+    setFromBase64(text: string, options?: { alphabet?: "base64" | "base64url"; lastChunkHandling?: "loose" | "strict" | "stop-before-partial" }): { read: number; written: number };
+    setFromHex(text: string): { read: number; written: number };
+  }
+  /** The bytes of a string as UTF-8. */
+  interface TextEncoder {
+    readonly encoding: string;
+    encode(text?: string): Uint8Array<ArrayBuffer>;
+  }
+  interface TextEncoderConstructor {
+    new (): TextEncoder;
+    readonly prototype: TextEncoder;
+  }
+  var TextEncoder: TextEncoderConstructor;
+  /** The string of bytes that are UTF-8. Fatal makes other bytes an error; otherwise they are replaced. */
+  interface TextDecoder {
+    readonly encoding: string;
+    readonly fatal: boolean;
+    readonly ignoreBOM: boolean;
+    decode(bytes?: ArrayBuffer | ArrayBufferView): string;
+  }
+  interface TextDecoderConstructor {
+    new (label?: "utf-8" | "utf8", options?: { fatal?: boolean; ignoreBOM?: boolean }): TextDecoder;
+    readonly prototype: TextDecoder;
+  }
+  var TextDecoder: TextDecoderConstructor;
 }

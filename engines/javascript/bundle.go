@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -85,7 +86,7 @@ func (t tree) buildWarnings(entry string, messages []api.Message) (warnings []*e
 		}
 	}
 	unused, err := t.unusedImports(entry)
-	return append(warnings, unused...), err
+	return slices.Concat(warnings, unused, t.uncheckedGlobals(entry)), err
 }
 
 // exportsLine is how esbuild ends the exports of an ES module: by copying them to

@@ -73,7 +73,12 @@ func (t tree) warning(m api.Message, advice string) *engines.Error {
 
 // isOwnTypeScript reports whether a file is TypeScript, and of no package.
 func isOwnTypeScript(name string) bool {
-	return path.Ext(name) == ".ts" && !slices.Contains(strings.Split(path.Dir(name), "/"), modulesFolder)
+	return path.Ext(name) == ".ts" && isOwn(name)
+}
+
+// isOwn reports whether a file is of no package.
+func isOwn(name string) bool {
+	return !slices.Contains(strings.Split(path.Dir(name), "/"), modulesFolder)
 }
 
 // passesOn matches exports of all that another module has.

@@ -82,6 +82,92 @@ func TestStructuredClone(t *testing.T) {
 	}
 }
 
+// TestModernGlobals runs what globals.js adds to goja.
+func TestModernGlobals(t *testing.T) {
+	cases := map[string]struct {
+		reason, expression string
+		want               any
+	}{
+		"object groups":  {"keys are texts", `Object.groupBy([1, 2, 3], (n, i) => n % 2 ? "odd" : i)`, map[string]any{"odd": []any{int64(1), int64(3)}, "1": []any{int64(2)}}},
+		"any key":        {"no key is special", `Object.keys(Object.groupBy("ab", (c) => c === "a" ? "__proto__" : "toString"))`, []any{"__proto__", "toString"}},
+		"map groups":     {"keys are values", `[...Map.groupBy(request.list, (n) => n > 1).entries()]`, []any{[]any{false, []any{int64(1)}}, []any{true, []any{int64(2), int64(3)}}}},
+		"no function":    {"the message says what is needed", `fails(() => Object.groupBy([], 1))`, "TypeError: Object.groupBy: a function of an item is needed, and there is number"},
+		"iterator":       {"what methods return is one", `[[].values(), new Map().keys(), new Set().entries(), "".matchAll(/a/g), (function* () {})()].every((x) => x instanceof Iterator)`, true},
+		"chain":          {"only what is needed is computed", `numbers().filter((n) => n % 2).map((n, i) => [n, i]).drop(1).take(2).toArray()`, []any{[]any{int64(3), int64(1)}, []any{int64(5), int64(2)}}},
+		"of a map":       {"this is what they are for", `new Map(Object.entries(request.object)).values().map((n) => n + 1).toArray()`, []any{int64(2), int64(3)}},
+		"flatMap":        {"lists and iterators", `[1, 2].values().flatMap((n) => n === 1 ? [n, n] : [3].values()).toArray()`, []any{int64(1), int64(1), int64(3)}},
+		"flatMap text":   {"a text is no list of characters", `fails(() => ["ab"].values().flatMap((s) => s).toArray())`, "TypeError: flatMap: the function must return a list or an iterator"},
+		"reduce":         {"with and without a first value", `[[1, 2].values().reduce((a, b) => a + b), [1, 2].values().reduce((a, b, i) => a + b + i, "")]`, []any{int64(3), "1021"}},
+		"reduce nothing": {"as for lists", `fails(() => [].values().reduce((a) => a))`, "TypeError: No initial value"},
+		"tests":          {"they stop early", `[numbers().some((n) => n > 2), numbers().every((n) => n < 3), numbers().find((n, i) => i === 4), [].values().find(() => true) === undefined]`, []any{true, false, int64(5), true}},
+		"forEach":        {"with the index", `(() => { const all = []; ["a", "b"].values().forEach((x, i) => all.push(x + i)); return all })()`, []any{"a0", "b1"}},
+		"from":           {"whatever can be looped over, and what has next", `[Iterator.from("ab").toArray(), Iterator.from({ n: 0, next() { return { done: this.n > 1, value: this.n++ } } }).map((n) => n * 2).toArray()]`, []any{[]any{"a", "b"}, []any{int64(0), int64(2)}}},
+		"extended":       {"a class may be one", `new (class extends Iterator { n = 0; next() { return { done: this.n > 1, value: this.n++ } } })().toArray()`, []any{int64(0), int64(1)}},
+		"no instance":    {"it is abstract", `fails(() => new Iterator())`, "TypeError: Iterator is a class to extend: write Iterator.from(x)"},
+		"no callback":    {"before anything is computed", `fails(() => [].values().map())`, "TypeError: map: a function is needed, and there is undefined"},
+		"odd limit":      {"before anything is computed", `fails(() => [].values().take(-1))`, "RangeError: take: a number from 0 is needed, and there is -1"},
+		"closed":         {"what a helper does not use up is closed", `(() => { const log = []; const source = () => ({ __proto__: Iterator.prototype, next: () => ({ value: 1, done: false }), return: () => { log.push("closed"); return {} } }); source().take(1).toArray(); source().take(0).toArray(); source().map((n) => n).return(); fails(() => source().forEach(() => { throw 1 })); return log.length })()`, int64(4)},
+		"encode":         {"as UTF-8", `[...new TextEncoder().encode("aé€😀")]`, []any{int64(97), int64(195), int64(169), int64(226), int64(130), int64(172), int64(240), int64(159), int64(152), int64(128)}},
+		"half a pair":    {"it has no UTF-8", `[...new TextEncoder().encode("\ud800")]`, []any{int64(239), int64(191), int64(189)}},
+		"decode":         {"all of it, or a part", `(() => { const bytes = new TextEncoder().encode("é€😀"), d = new TextDecoder(); return [d.decode(bytes), d.decode(bytes.buffer), d.decode(bytes.subarray(2, 5)), d.decode()] })()`, []any{"é€😀", "é€😀", "€", ""}},
+		"replaced":       {"bytes that are none are replaced", `new TextDecoder().decode(new Uint8Array([97, 255, 226, 130, 98]))`, "a\ufffd\ufffdb"},
+		"fatal":          {"or refused", `fails(() => new TextDecoder("utf8", { fatal: true }).decode(new Uint8Array([255])))`, "TypeError: TextDecoder.decode: the bytes are no UTF-8"},
+		"byte order":     {"the mark is none of the text", `[new TextDecoder().decode(new Uint8Array([239, 187, 191, 97])), new TextDecoder("utf-8", { ignoreBOM: true }).decode(new Uint8Array([239, 187, 191, 97])).length]`, []any{"a", int64(2)}},
+		"other label":    {"there is one encoding", `fails(() => new TextDecoder("latin1"))`, "RangeError: TextDecoder: there is utf-8 alone, and not latin1"},
+		"no bytes":       {"a text needs no decoding", `fails(() => new TextDecoder().decode("a"))`, "TypeError: TextDecoder.decode: bytes are needed: an ArrayBuffer, or a view of one such as a Uint8Array"},
+		"base64":         {"goja has this", `[new TextEncoder().encode("hi").toBase64(), new TextDecoder().decode(Uint8Array.fromBase64("aGk="))]`, []any{"aGk=", "hi"}},
+		"not listed":     {"they are not seen in loops, as the language's are not", `Object.keys(globalThis).concat(Object.keys(Iterator.prototype), Object.keys(Object)).filter((k) => k !== "structuredClone")`, []any{}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			text := `const fails = (f) => { try { f() } catch (e) { return String(e) } };
+				const numbers = () => (function* () { for (let n = 1; ; n++) yield n })();
+				export const sync = (request) => ` + c.expression
+			request := map[string]any{"list": []any{int64(1), int64(2), int64(3)}, "object": map[string]any{"a": int64(1), "b": int64(2)}}
+			if diff := cmp.Diff(c.want, answer(t, script(text), request)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestModernGlobalsPlace shows that an error within them is at the author's call.
+func TestModernGlobalsPlace(t *testing.T) {
+	_, failure := run(t, script("export function sync() {\n  return [1].values().map(null) }"), map[string]any{}, time.Minute)
+	if failure == nil || failure.Location.String() != "sync.js:2:23" {
+		t.Errorf("error %v, want one at sync.js:2:23", failure)
+	}
+}
+
+// TestGlobalsOf shows that a script is given no parts that it has no use for.
+func TestGlobalsOf(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		want         []string
+	}{
+		"none":      {"the usual things", `import * as libretto from "libretto"; export const sync = (r) => Object.values(r).concat(Object.keys(r), Object.entries(r), libretto.hash(r))`, nil},
+		"groups":    {"by its name", `const { groupBy } = Object; export const sync = () => groupBy`, []string{"groupBy"}},
+		"texts":     {"by their names", `export const sync = () => globalThis["TextDecoder"]`, []string{"texts"}},
+		"entries":   {"the list of a map's entries is an iterator", `export const sync = () => new Map().entries()`, []string{"iterators"}},
+		"generator": {"it returns an iterator", `export const sync = () => (function* () {})()`, []string{"iterators"}},
+		"method":    {"it may be a generator", `export default { *values2() {}, sync() {} }`, []string{"iterators"}},
+		"async":     {"nor does a comment count", "// Map.groupBy\nexport const sync = async () => 1 * 2", nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			built, err := bundle(script(c.text).Script, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, globalsOf(built.code)); diff != "" {
+				t.Errorf("parts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTimeAndRandom(t *testing.T) {
 	cases := map[string]struct {
 		reason, expression string

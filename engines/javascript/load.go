@@ -121,6 +121,9 @@ func (p *program) invalid(format string, args ...any) *engines.Error {
 
 // exports runs the bundle and returns what it left in module.exports.
 func (p *program) exports(i *isolate) (goja.Value, error) {
+	if err := i.addGlobals(p.globals); err != nil {
+		return nil, err
+	}
 	wrapper, err := i.rt.RunProgram(p.code)
 	if err != nil {
 		return nil, err

@@ -114,6 +114,34 @@ func TestUnusedImports(t *testing.T) {
 	}
 }
 
+// TestUncheckedGlobals compiles scripts with the global that types have and the runtime does not.
+func TestUncheckedGlobals(t *testing.T) {
+	const advice = "there is no Intl: it is not supported: there is no locale"
+	cases := map[string]struct{ reason, path, text, want string }{
+		"used":    {"no types find it", "sync.js", "export const sync = () =>\n  1 + new Intl.NumberFormat().format(1)", "sync.js:2:11: " + advice},
+		"typed":   {"nor in TypeScript", "sync.ts", "export const sync = (n: number) => Intl.NumberFormat().format(n)", "sync.ts:1:36: " + advice},
+		"asked":   {"the script can do without", "sync.js", "export const sync = () => typeof Intl === 'undefined' ? 1 : Intl.NumberFormat", ""},
+		"its own": {"it is a variable", "sync.js", "const Intl = { a: 1 }; export const sync = () => Intl.a", ""},
+		"text":    {"it is in no code", "sync.js", "export const sync = () => 'Intl' // Intl", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			program, err := (engine{}).Compile(t.Context(), files(c.path, map[string]string{c.path: c.text}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			if warnings := program.Warnings(); len(warnings) > 0 {
+				got = warnings[0].Error()
+			}
+			if got != c.want {
+				t.Errorf("warning %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // TestManyParameters checks that a hook that takes more than one parameter is warned of, and that its error says so.
 func TestManyParameters(t *testing.T) {
 	const advice = "a hook is given one object: write ({ parent, children }) in place of (parent, children)"

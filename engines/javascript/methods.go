@@ -1,10 +1,12 @@
 package javascript
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dop251/goja"
 
@@ -13,7 +15,7 @@ import (
 
 // builtIns are the language's objects whose functions scripts call, and the classes of values whose methods they call.
 var builtIns = []string{"Object", "Array", "String", "Number", "Math", "JSON", "Date", "Map", "Set", "Promise", "RegExp", "Reflect",
-	"Symbol"}
+	"Symbol", "Iterator"}
 
 // methodsOf returns the names that a call of a member of receiver may have meant: those of an object of the language, the matchers of a
 // test, or else the methods of all values, because nothing tells which value the receiver was.
@@ -21,7 +23,9 @@ func methodsOf(receiver string) []string {
 	if strings.HasPrefix(receiver, "expect(") {
 		return matchers()
 	}
-	rt := goja.New()
+	i := newIsolate(time.Time{}, "")
+	must(i.addGlobals(slices.Collect(maps.Keys(globalParts))))
+	rt := i.rt
 	if slices.Contains(builtIns, receiver) {
 		return rt.Get(receiver).ToObject(rt).GetOwnPropertyNames()
 	}

@@ -15,6 +15,7 @@ import (
 type program struct {
 	engines.ProgramBase
 	code     *goja.Program
+	globals  []string // are the parts of globals.js that it may use
 	script   *engines.Script
 	export   string
 	warnings []*engines.Error
