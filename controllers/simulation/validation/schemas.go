@@ -64,7 +64,7 @@ var schemaTypes = []string{"", "array", "boolean", "integer", "number", "object"
 // check checks a schema and those in it.
 func (c *schemaCheck) check(s *structural.Structural, at position) {
 	if !slices.Contains(schemaTypes, s.Type) {
-		c.add(at.path.Child("type"), s.Type, "there is no type %q: there are array, boolean, integer, number, object and string", s.Type)
+		c.addf(at.path.Child("type"), s.Type, "there is no type %q: there are array, boolean, integer, number, object and string", s.Type)
 		return
 	}
 	c.compileRules(s, at)
@@ -106,6 +106,9 @@ func (p *position) repeat(v *structural.ValueValidation, limit func(*structural.
 // maxRuleCost is what the API server lets one rule cost at most, as it estimates it.
 const maxRuleCost = 10_000_000
 
+const tooExpensive = "may cost more than the API server allows: bound what it reads, and the lists and maps that it is in, with maxLength, " +
+	"maxItems or maxProperties"
+
 // compileRules compiles the rules of a schema, without those in it.
 func (c *schemaCheck) compileRules(s *structural.Structural, at position) {
 	if len(s.XValidations) == 0 {
@@ -115,7 +118,7 @@ func (c *schemaCheck) compileRules(s *structural.Structural, at position) {
 	rules, err := cel.Compile(s, model.SchemaDeclType(s, at.isRoot), celconfig.PerCallLimit, base, cel.NewExpressionsEnvLoader())
 	path := at.path.Child("x-kubernetes-validations")
 	if err != nil {
-		c.add(path, "", "%v", err)
+		c.addf(path, "", "%v", err)
 	}
 	for i, rule := range rules {
 		text := s.XValidations[i].Rule
@@ -125,20 +128,19 @@ func (c *schemaCheck) compileRules(s *structural.Structural, at position) {
 		}
 		switch {
 		case rule.Error != nil:
-			c.add(path.Index(i).Child("rule"), text, "%s", rule.Error.Detail)
+			c.addf(path.Index(i).Child("rule"), text, "%s", rule.Error.Detail)
 		case multiply(rule.MaxCost, times) > maxRuleCost:
-			c.add(path.Index(i).Child("rule"), text, "may cost more than the API server allows: bound what it reads, and the lists and maps that it is in, "+
-				"with maxLength, maxItems or maxProperties")
+			c.addf(path.Index(i).Child("rule"), text, "%s", tooExpensive)
 		case rule.UsesOldSelf && !at.paired:
-			c.add(path.Index(i).Child("rule"), text, "oldSelf is not known in a list, unless its x-kubernetes-list-type is map")
+			c.addf(path.Index(i).Child("rule"), text, "oldSelf is not known in a list, unless its x-kubernetes-list-type is map")
 		}
 		if rule.MessageExpressionError != nil {
-			c.add(path.Index(i).Child("messageExpression"), text, "%s", rule.MessageExpressionError.Detail)
+			c.addf(path.Index(i).Child("messageExpression"), text, "%s", rule.MessageExpressionError.Detail)
 		}
 	}
 }
 
-func (c *schemaCheck) add(at *field.Path, value any, format string, args ...any) {
+func (c *schemaCheck) addf(at *field.Path, value any, format string, args ...any) {
 	c.errs = append(c.errs, field.Invalid(at, value, fmt.Sprintf(format, args...)))
 }
 
