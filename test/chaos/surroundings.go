@@ -203,7 +203,8 @@ func fillDisk(_ context.Context, i *injection) (func(context.Context) error, err
 		case 1:
 			err = os.WriteFile(value, nil, 0o644)
 		default:
-			err = os.RemoveAll(i.files())
+			gone := filepath.Join(i.scripts, ".gone") // At once: the edit may be writing to it.
+			err = errors.Join(os.Rename(i.files(), gone), os.RemoveAll(gone))
 		}
 		return errors.Join(err, pause(ctx, i.between(100*time.Millisecond, faultTime)), os.MkdirAll(i.files(), 0o755), i.writeFiles(next))
 	}), nil

@@ -52,28 +52,24 @@ type set struct {
 // steps reports whether edits of the definition are rolled out in steps.
 func (s set) steps() bool { return strings.Contains(s.spec, "steps: ") }
 
-// unlimited has previews and the guard at deletions hold no edit. After a change of leader the guard counts the children of guests, too,
-// that have gone since the edits of the last ten minutes began, and the preview of a rolling update may count all children of a parent.
-const unlimited = "preview: {maxDeletedChildren: 1000, maxRecreatedChildren: 1000}"
+// recreates lets an edit recreate all children, as it does with some update methods. The next leader takes those for deleted that were
+// recreated since they were counted.
+const recreates = `scriptRollout: {preview: {maxDeletedChildren: "100%", maxRecreatedChildren: "100%"}}`
 
 var sets = []set{
 	{name: "ondelete", kind: env.Composite, method: "OnDelete", parents: 1, children: 2},
 	{name: "recreate", kind: env.Composite, method: "Recreate", parents: 2, children: 2, finalizes: true, guests: true,
-		spec: "scriptRollout: {" + unlimited + "}"},
+		spec: recreates},
 	{name: "inplace", kind: env.Composite, method: "InPlace", parents: 3, children: 2, finalizes: true, guests: true,
-		spec: "scriptRollout: {steps: [{parents: 1}], " + unlimited + "}"},
+		spec: "scriptRollout: {steps: [{parents: 1}]}"},
 	{name: "rollingrecreate", kind: env.Composite, method: "RollingRecreate", parents: 1, children: 3,
-		spec: "revisionHistoryLimit: 1\nscriptRollout: {" + unlimited + "}"},
+		spec: "revisionHistoryLimit: 1\n" + recreates},
 	{name: "rollinginplace", kind: env.Composite, method: "RollingInPlace", parents: 1, children: 3, spec: "revisionHistoryLimit: 1"},
 	{name: "files", kind: env.Composite, method: "InPlace", parents: 1, children: 2},
 	{name: "deco", kind: env.Decorator, method: "InPlace", parents: 1, children: 1},
 	{name: "map", kind: env.Map, method: "InPlace", parents: 1, children: 2},
 	{name: "input", parents: 2},
 }
-
-// takeoverTime is how long a host that begins to lead may write by what it had read before: it does not wait for its watches to catch up,
-// and after an outage of the API server they may be seconds behind. 0 forbids it.
-const takeoverTime = 5 * time.Second
 
 // world is what the hosts work on, in one namespace.
 type world struct {
@@ -97,7 +93,7 @@ func setOf(name string) (set, bool) {
 
 func (w *world) model() history.Model {
 	return history.Model{
-		Parents: "things", Script: "hooks", Lease: w.lease, Takeover: takeoverTime,
+		Parents: "things", Script: "hooks", Lease: w.lease,
 		Child: func(name string) (history.Child, bool) {
 			s, ok := setOf(name)
 			parts := strings.Split(name, "-")

@@ -34,9 +34,6 @@ type Model struct {
 	Script string
 	// Lease is the name of the lease that tells which host may write.
 	Lease string
-	// Takeover is for how long a host that has taken the lease may write children by what it had read before. RuleBack, RuleWanted,
-	// RuleFlapping and RuleRolling do not hold meanwhile.
-	Takeover time.Duration
 }
 
 // Finding is a write that a rule forbids.
@@ -100,9 +97,6 @@ func (c *Checker) Check(writes []Write) []Finding {
 }
 
 func (c *Checker) reportf(rule string, w Write, format string, args ...any) {
-	if slices.Contains([]string{RuleBack, RuleWanted, RuleFlapping, RuleRolling}, rule) && c.takesOver(w) {
-		return
-	}
 	c.found = append(c.found, Finding{rule, fmt.Sprintf(format, args...), w})
 }
 
@@ -164,17 +158,6 @@ func (c *Checker) checkLeader(writes []Write) {
 			break
 		}
 	}
-}
-
-// takesOver reports whether a process has taken the lease from another one so short a time before a write left it that it may not have read
-// what the other one had written.
-func (c *Checker) takesOver(w Write) bool {
-	for i, t := range slices.Backward(c.terms) {
-		if t.process == w.Process {
-			return i > 0 && w.Left.Sub(t.from) < c.model.Takeover
-		}
-	}
-	return false
 }
 
 // holder returns the identity with which a host has written that it holds the lease, or "".

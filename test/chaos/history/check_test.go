@@ -103,30 +103,6 @@ func begin() *story {
 	return (&story{}).parent("create", "B-0", 1).parent("create", "a-0", 1).parent("create", "b-0", 1).parent("create", "c-0", 1).script(1)
 }
 
-// TestTakeover allows a new leader for a time what it may not do later.
-func TestTakeover(t *testing.T) {
-	for name, c := range map[string]struct {
-		seconds int // after it has taken the lease
-		want    []string
-	}{"soon": {2, nil}, "later": {20, []string{RuleBack}}} {
-		t.Run(name, func(t *testing.T) {
-			s := begin().script(2).lease("x.1").child("x.1", "create", "a-0-0", 2, 1).lease("y.1")
-			for range c.seconds {
-				s.script(2)
-			}
-			writes, err := Read(s.child("y.1", "update", "a-0-0", 1, 1).requests)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := model
-			m.Takeover = 10 * time.Second
-			if diff := cmp.Diff(c.want, rules(NewChecker(m).Check(writes))); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
-	}
-}
-
 func rules(found []Finding) []string {
 	var all []string
 	for _, f := range found {
