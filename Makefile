@@ -166,6 +166,14 @@ chaos: build controlplane ## Run edits of scripts on a real API server while thi
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' LIBRETTO_SEED='$(SEED)' LIBRETTO_FAULTS='$(FAULTS)' LIBRETTO_KIND='$(KIND)' \
 		LIBRETTO_ONLY='$(ONLY)' $(GO) test -vet=off -count=1 -timeout 6h -v $(TESTFLAGS) ./test/integration/chaos
 
+# SOAK is how long make soak runs.
+SOAK ?= 20m
+
+.PHONY: soak
+soak: build controlplane ## Run hosts that share the work under edits while replicas are replaced, and look at memory and goroutines (SOAK=20m)
+	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' LIBRETTO_SOAK='$(SOAK)' \
+		$(GO) test -vet=off -count=1 -timeout 6h -v $(TESTFLAGS) -run '^TestSoak$$' ./test/integration/shards
+
 .PHONY: check
 check: lint verify unit ## Run what must pass before you propose a change
 
