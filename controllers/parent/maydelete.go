@@ -62,7 +62,8 @@ func (p *pass) guardDeletion(ctx context.Context, child *unstructured.Unstructur
 }
 
 func (r *shared) guardDeletion(
-	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, revision string, child *unstructured.Unstructured, recreate bool,
+	ctx context.Context, key controller.Key, parent *unstructured.Unstructured, revision string,
+	child *unstructured.Unstructured, recreate bool,
 ) error {
 	if r.config.Guard == nil || r.requests.isChanged(key, parent) {
 		return nil

@@ -448,7 +448,8 @@ func (g *Guard) settle(edit Edit) {
 func (g *Guard) SetInitial(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countChildren(func(apply.Key, time.Time) bool { return true }).Children) == 0 {
+	countsAll := func(apply.Key, time.Time) bool { return true }
+	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countChildren(countsAll).Children) == 0 {
 		g.settle(edit)
 	}
 }
