@@ -31,6 +31,14 @@ var functions = map[string]struct {
 	"addQuantities":     {2, func(args []any) (any, error) { return addQuantities(args[0], args[1]) }},
 	"parseDuration":     {1, func(args []any) (any, error) { return parseDuration(args[0]) }},
 	"formatDuration":    {1, func(args []any) (any, error) { return formatDuration(args[0]) }},
+	"encodeBase64":      {1, func(args []any) (any, error) { return encodeBase64(args[0]) }},
+	"decodeBase64":      {1, func(args []any) (any, error) { return decodeBase64(args[0]) }},
+	"sha256":            {1, func(args []any) (any, error) { return sha256Of(args[0]) }},
+	"canonicalJSON":     {1, func(args []any) (any, error) { return canonicalJSON(args[0]) }},
+	"seededRandom":      {1, func(args []any) (any, error) { return seededRandom(args[0]) }},
+	"parseYAML":         {1, func(args []any) (any, error) { return parseYAML(args[0]) }},
+	"formatYAML":        {1, func(args []any) (any, error) { return formatYAML(args[0]) }},
+	"parseURL":          {1, func(args []any) (any, error) { return parseURL(args[0]) }},
 	"show":              {1, func(args []any) (any, error) { return show(args[0]), nil }},
 }
 

@@ -391,6 +391,40 @@ export function formatDuration(seconds) {
   return librettoCall("formatDuration", seconds ?? null);
 }
 
+// Texts
+
+export function encodeBase64(text) {
+  return librettoCall("encodeBase64", text ?? null);
+}
+
+export function decodeBase64(encoded) {
+  return librettoCall("decodeBase64", encoded ?? null);
+}
+
+export function sha256(text) {
+  return librettoCall("sha256", text ?? null);
+}
+
+export function canonicalJSON(value) {
+  return librettoCall("canonicalJSON", value);
+}
+
+export function seededRandom(seed) {
+  return librettoCall("seededRandom", seed);
+}
+
+export function parseYAML(text) {
+  return librettoCall("parseYAML", text ?? null);
+}
+
+export function formatYAML(value) {
+  return librettoCall("formatYAML", value);
+}
+
+export function parseURL(url) {
+  return librettoCall("parseURL", url ?? null);
+}
+
 // Checks of arguments. Each returns the value, or throws what is wrong with it.
 
 const isGiven = (value) => value !== undefined && value !== null;

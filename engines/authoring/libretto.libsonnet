@@ -465,4 +465,22 @@ local
   parseDuration(duration):: lend('parseDuration', [duration]),
 
   formatDuration(seconds):: lend('formatDuration', [seconds]),
+
+  // Texts
+
+  encodeBase64(text):: lend('encodeBase64', [text]),
+
+  decodeBase64(encoded):: lend('decodeBase64', [encoded]),
+
+  sha256(text):: lend('sha256', [text]),
+
+  canonicalJSON(value):: lend('canonicalJSON', [value]),
+
+  seededRandom(seed):: lend('seededRandom', [seed]),
+
+  parseYAML(text):: lend('parseYAML', [text]),
+
+  formatYAML(value):: lend('formatYAML', [value]),
+
+  parseURL(url):: lend('parseURL', [url]),
 }

@@ -498,6 +498,88 @@ export function parseDuration(duration: string): number;
  */
 export function formatDuration(seconds: number): string;
 
+// Texts
+
+/**
+ * A text in base64, as data of a Secret has it. Also in CEL.
+ * @example
+ * encodeBase64("é")
+ * // "w6k="
+ */
+export function encodeBase64(text: string): string;
+
+/**
+ * The text that is encoded in base64. Bytes that are no UTF-8 are an error: JavaScript has Uint8Array.fromBase64() for them. Also in CEL.
+ * @example
+ * decodeBase64("w6k=")
+ * // "é"
+ */
+export function decodeBase64(encoded: string): string;
+
+/**
+ * The SHA-256 of a text in UTF-8: 64 hexadecimal digits. For names and labels, hash is short enough. Also in CEL.
+ * @example
+ * sha256("a")
+ * // "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+ */
+export function sha256(text: string): string;
+
+/**
+ * A JSON value as the one text that equal values have: keys in the order of their UTF-8, no spaces, numbers with the fewest digits and no
+ * exponent. It is what hash is computed over. Also in CEL.
+ * @example
+ * canonicalJSON({"b": 1.0, "a": [true, null]})
+ * // "{\"a\":[true,null],\"b\":1}"
+ */
+export function canonicalJSON(value: unknown): string;
+
+/**
+ * A number from 0 to 1, without 1, that is always the same for a JSON value, and evenly spread over values. It is for a minute that
+ * differs from object to object, such as floor(60 * seededRandom(uid)); not for a password, which anybody could compute. Also in CEL.
+ * @example
+ * seededRandom(["shop/web", 1])
+ * // 0.17870675938217773
+ */
+export function seededRandom(seed: unknown): number;
+
+/**
+ * The one document of a YAML text as a value, or null if there is none. A key that is there twice is an error. Also in CEL.
+ * @example
+ * parseYAML("a: [1, yes]")
+ * // {"a": [1, true]}
+ */
+export function parseYAML(text: string): any;
+
+/**
+ * A JSON value as YAML, with sorted keys. Also in CEL.
+ * @example
+ * formatYAML({"b": "yes", "a": [1]})
+ * // "a:\n- 1\nb: \"yes\"\n"
+ */
+export function formatYAML(value: unknown): string;
+
+/** The parts of a URL. Those that are texts may be empty. */
+export interface URLParts {
+  scheme: string;
+  username: string | null;
+  password: string | null;
+  /** Without the port, and without the brackets of an address of IPv6. */
+  host: string;
+  port: number | null;
+  path: string;
+  /** All values of each name. */
+  query: { [name: string]: string[] };
+  fragment: string;
+}
+
+/**
+ * The parts of a URL, without percent signs. Also in CEL.
+ * @example
+ * parseURL("https://example.com:8443/a%20b?c=1")
+ * // {"scheme": "https", "username": null, "password": null, "host": "example.com", "port": 8443, "path": "/a b", "query": {"c": ["1"]}, "fragment": ""}
+ */
+export function parseURL(url: string): URLParts;
+
 /** What the methods of sets take. */
 export interface SetLike<T> {
   has(value: any): boolean;

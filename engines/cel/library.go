@@ -3,6 +3,7 @@ package cel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -29,6 +30,14 @@ var libraryFunctions = []struct {
 	{"hash", []*cel.Type{cel.DynType}, 0, cel.StringType},
 	{"childName", []*cel.Type{cel.StringType, cel.DynType, cel.IntType}, 2, cel.StringType},
 	{"hashedName", []*cel.Type{cel.StringType, cel.DynType}, 0, cel.StringType},
+	{"encodeBase64", []*cel.Type{cel.StringType}, 0, cel.StringType},
+	{"decodeBase64", []*cel.Type{cel.StringType}, 0, cel.StringType},
+	{"sha256", []*cel.Type{cel.StringType}, 0, cel.StringType},
+	{"canonicalJSON", []*cel.Type{cel.DynType}, 0, cel.StringType},
+	{"seededRandom", []*cel.Type{cel.DynType}, 0, cel.DoubleType},
+	{"parseYAML", []*cel.Type{cel.StringType}, 0, cel.DynType},
+	{"formatYAML", []*cel.Type{cel.DynType}, 0, cel.StringType},
+	{"parseURL", []*cel.Type{cel.StringType}, 0, cel.MapType(cel.StringType, cel.DynType)},
 }
 
 // libraryForAuthors declares libraryFunctions. An argument may be an optional, which is null without a value.
@@ -47,8 +56,10 @@ func libraryForAuthors(env *cel.Env) (*cel.Env, error) {
 	return env, nil
 }
 
-// maxHashed bounds a value that is hashed, because only its hash is charged.
+// maxHashed bounds a value that is hashed or parsed, because only what comes of it is charged.
 const maxHashed = 1 << 20
+
+var hashing = []string{"hash", "hashedName", "sha256", "seededRandom", "parseYAML", "parseURL"}
 
 func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
 	args := make([]any, parameters)
@@ -71,7 +82,7 @@ func argument(function string, value ref.Val) (any, error) {
 	budget := engines.Budget(engines.MaxResponseBytes)
 	part, ok := value.(*object)
 	switch {
-	case function == "hash" || function == "hashedName":
+	case slices.Contains(hashing, function):
 		budget = maxHashed
 	case ok && part.reads != nil && (function == "findCondition" || function == "isConditionTrue"):
 		part.reads.Field("status", part.fields["status"]) // They look at no other field.

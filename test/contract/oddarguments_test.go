@@ -33,7 +33,8 @@ var validArguments = map[string]string{
 	"service":     `[{"name": "a", "selector": {"a": "b"}, "ports": [1, {"port": 2}], "spec": {}}]`,
 	"configMap":   `[{"name": "a", "data": {"a": "b"}, "binaryData": {"a": "b"}, "immutable": true}]`, "parseQuantity": `["1"]`,
 	"formatQuantity": `[1, "BinarySI"]`, "compareQuantities": `["1", "2"]`, "addQuantities": `["1", "2"]`, "parseDuration": `["1s"]`,
-	"formatDuration": `[1]`,
+	"formatDuration": `[1]`, "encodeBase64": `["a"]`, "decodeBase64": `["YQ=="]`, "sha256": `["a"]`, "canonicalJSON": `[{"a": [1]}]`,
+	"seededRandom": `[{"a": 1}]`, "parseYAML": `["a: 1"]`, "formatYAML": `[{"a": [1]}]`, "parseURL": `["http://a:1/b"]`,
 }
 
 // oddValues are what arguments, and parts of them, are replaced by.
