@@ -39,6 +39,9 @@ var functions = map[string]struct {
 	"parseYAML":         {1, func(args []any) (any, error) { return parseYAML(args[0]) }},
 	"formatYAML":        {1, func(args []any) (any, error) { return formatYAML(args[0]) }},
 	"parseURL":          {1, func(args []any) (any, error) { return parseURL(args[0]) }},
+	"compareVersions":   {2, func(args []any) (any, error) { return compareVersions(args[0], args[1]) }},
+	"satisfiesVersion":  {2, func(args []any) (any, error) { return satisfiesVersion(args[0], args[1]) }},
+	"nextTime":          {2, func(args []any) (any, error) { return nextTime(args[0], args[1]) }},
 	"show":              {1, func(args []any) (any, error) { return show(args[0]), nil }},
 }
 

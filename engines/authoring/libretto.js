@@ -425,6 +425,20 @@ export function parseURL(url) {
   return librettoCall("parseURL", url ?? null);
 }
 
+// Versions and times
+
+export function compareVersions(a, b) {
+  return librettoCall("compareVersions", a ?? null, b ?? null);
+}
+
+export function satisfiesVersion(version, range) {
+  return librettoCall("satisfiesVersion", version ?? null, range ?? null);
+}
+
+export function nextTime(schedule, after) {
+  return librettoCall("nextTime", schedule ?? null, after ?? null);
+}
+
 // Checks of arguments. Each returns the value, or throws what is wrong with it.
 
 const isGiven = (value) => value !== undefined && value !== null;

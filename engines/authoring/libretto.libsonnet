@@ -483,4 +483,12 @@ local
   formatYAML(value):: lend('formatYAML', [value]),
 
   parseURL(url):: lend('parseURL', [url]),
+
+  // Versions and times
+
+  compareVersions(a, b):: lend('compareVersions', [a, b]),
+
+  satisfiesVersion(version, range):: lend('satisfiesVersion', [version, range]),
+
+  nextTime(schedule, after):: lend('nextTime', [schedule, after]),
 }

@@ -580,6 +580,35 @@ export interface URLParts {
  */
 export function parseURL(url: string): URLParts;
 
+// Versions and times
+
+/**
+ * -1 if the version a is before b, 0 if they are equal, and 1 if it is after, by semantic versioning. A v in front and missing parts are
+ * allowed; what follows a plus does not count. Also in CEL.
+ * @example
+ * compareVersions("v1.9.3", "1.30")
+ * // -1
+ */
+export function compareVersions(a: string, b: string): -1 | 0 | 1;
+
+/**
+ * Whether a version is in a range, as Helm writes them: with =, !=, >, <, >=, <=, ~, ^, x for any number, a comma or a space for and, ||
+ * for or. A version with a suffix, such as 1.30.2-gke.1, is in no range but one with a suffix: ">=1.30-0". Also in CEL.
+ * @example
+ * satisfiesVersion("1.31.4", ">=1.30, <2")
+ * // true
+ */
+export function satisfiesVersion(version: string, range: string): boolean;
+
+/**
+ * The first time after another at which a schedule of cron is due, in UTC and RFC 3339, or null if it is never. Schedules are those of a
+ * CronJob, without a time zone. It reads no clock: give it, for example, the time of the last run. Also in CEL.
+ * @example
+ * nextTime("30 4 * * 1-5", "2026-01-30T04:30:00Z")
+ * // "2026-02-02T04:30:00Z"
+ */
+export function nextTime(schedule: string, after: string): string | null;
+
 /** What the methods of sets take. */
 export interface SetLike<T> {
   has(value: any): boolean;

@@ -37,6 +37,9 @@ var libraryFunctions = []struct {
 	{"seededRandom", []*cel.Type{cel.DynType}, 0, cel.DoubleType},
 	{"parseYAML", []*cel.Type{cel.StringType}, 0, cel.DynType},
 	{"formatYAML", []*cel.Type{cel.DynType}, 0, cel.StringType},
+	{"compareVersions", []*cel.Type{cel.StringType, cel.StringType}, 0, cel.IntType},
+	{"satisfiesVersion", []*cel.Type{cel.StringType, cel.StringType}, 0, cel.BoolType},
+	{"nextTime", []*cel.Type{cel.StringType, cel.StringType}, 0, cel.DynType},
 	{"parseURL", []*cel.Type{cel.StringType}, 0, cel.MapType(cel.StringType, cel.DynType)},
 }
 

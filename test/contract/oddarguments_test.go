@@ -35,6 +35,7 @@ var validArguments = map[string]string{
 	"formatQuantity": `[1, "BinarySI"]`, "compareQuantities": `["1", "2"]`, "addQuantities": `["1", "2"]`, "parseDuration": `["1s"]`,
 	"formatDuration": `[1]`, "encodeBase64": `["a"]`, "decodeBase64": `["YQ=="]`, "sha256": `["a"]`, "canonicalJSON": `[{"a": [1]}]`,
 	"seededRandom": `[{"a": 1}]`, "parseYAML": `["a: 1"]`, "formatYAML": `[{"a": [1]}]`, "parseURL": `["http://a:1/b"]`,
+	"compareVersions": `["1.2", "1.3"]`, "satisfiesVersion": `["1.2", "^1"]`, "nextTime": `["@daily", "2026-01-30T04:30:00Z"]`,
 }
 
 // oddValues are what arguments, and parts of them, are replaced by.
