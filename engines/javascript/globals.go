@@ -30,10 +30,15 @@ var globalsProgram = sync.OnceValue(func() *goja.Program {
 // that those without a use would cost each call several times of what it costs to make one.
 var globalParts = map[string]*regexp.Regexp{
 	"groupBy": regexp.MustCompile(`groupBy`),
+	helpers:   regexp.MustCompile(`\bIterator\b`),
 	// Whatever returns an iterator. No script can see that their prototype has no helpers if it can't have one.
-	"iterators": regexp.MustCompile(`\b(?:Iterator|keys|values|entries|matchAll)\b|Symbol\.iterator|\bfunction\*|\*[\w$\["']`),
-	"texts":     regexp.MustCompile(`Text(?:En|De)coder`),
+	laterHelpers: regexp.MustCompile(`\b(?:keys|values|entries|matchAll)\b|Symbol\.iterator|\bfunction\*|\*[\w$\["']`),
+	"texts":      regexp.MustCompile(`Text(?:En|De)coder`),
 }
+
+// helpers is the part with the methods of all iterators, and laterHelpers stands for adding it when a script first asks for one of
+// them: scripts that loop over the entries of a map are many, and to make the methods takes as long as many a call.
+const helpers, laterHelpers = "iterators", "iterators later"
 
 // listsOfObjects matches functions that return lists, in spite of the names of methods that return iterators.
 var listsOfObjects = regexp.MustCompile(`\bObject\.(?:keys|values|entries)\b`)
@@ -41,8 +46,9 @@ var listsOfObjects = regexp.MustCompile(`\bObject\.(?:keys|values|entries)\b`)
 // globalsOf returns the parts that a script may use.
 func globalsOf(code string) (parts []string) {
 	code = listsOfObjects.ReplaceAllString(code, "")
-	for part, mentions := range globalParts {
-		if mentions.MatchString(code) {
+	for _, part := range slices.Sorted(maps.Keys(globalParts)) {
+		mentions := globalParts[part]
+		if mentions.MatchString(code) && (part != laterHelpers || !slices.Contains(parts, helpers)) {
 			parts = append(parts, part)
 		}
 	}
@@ -51,6 +57,10 @@ func globalsOf(code string) (parts []string) {
 
 // addGlobals adds parts of globals.js to the runtime.
 func (i *isolate) addGlobals(parts []string) error {
+	if slices.Contains(parts, laterHelpers) {
+		i.addHelpersLater()
+		parts = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == laterHelpers })
+	}
 	if len(parts) == 0 {
 		return nil
 	}
@@ -71,6 +81,48 @@ func (i *isolate) addGlobals(parts []string) error {
 	}
 	return nil
 }
+
+// addHelpersLater puts something behind the prototype of iterators that adds the helpers when it is asked for one.
+func (i *isolate) addHelpersLater() {
+	values, _ := goja.AssertFunction(i.rt.NewArray().Get("values"))
+	iterator, err := values(i.rt.NewArray())
+	must(err)
+	prototype := iterator.ToObject(i.rt).Prototype().Prototype()
+	must(prototype.SetPrototype(i.rt.NewDynamicObject(&missingHelpers{i: i, prototype: prototype, behind: prototype.Prototype()})))
+}
+
+// helperNames are what the helpers give the prototype of iterators.
+var helperNames = []string{
+	"constructor", "map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some", "every", "find",
+}
+
+// missingHelpers stands between the prototype of iterators and what was behind it.
+type missingHelpers struct {
+	i                 *isolate
+	prototype, behind *goja.Object
+}
+
+// Get adds the helpers if it is one that is asked for.
+func (h *missingHelpers) Get(name string) goja.Value {
+	if !h.Has(name) {
+		return nil
+	}
+	must(h.prototype.SetPrototype(h.behind))
+	must(h.i.addGlobals([]string{helpers}))
+	return h.prototype.Get(name)
+}
+
+// Has reports whether a name is that of a helper.
+func (h *missingHelpers) Has(name string) bool { return slices.Contains(helperNames, name) }
+
+// Set refuses, as an object does that can't be changed.
+func (h *missingHelpers) Set(string, goja.Value) bool { return false }
+
+// Delete deletes nothing.
+func (h *missingHelpers) Delete(string) bool { return false }
+
+// Keys returns none, because the helpers are not enumerable.
+func (h *missingHelpers) Keys() []string { return nil }
 
 // defineHidden gives an object the properties of another, which are not enumerable there, as those of the language are.
 func (i *isolate) defineHidden(call goja.FunctionCall) goja.Value {

@@ -132,6 +132,29 @@ func TestModernGlobals(t *testing.T) {
 	}
 }
 
+// TestHelpersLater runs scripts that don't mention the class of iterators.
+func TestHelpersLater(t *testing.T) {
+	cases := map[string]struct {
+		reason, expression string
+		want               any
+	}{
+		"asked for": {"they come when they are needed", `[new Map([["a", 1]]).values().map((n) => n + 1).toArray(), [].values().find(() => 1) === undefined]`, []any{[]any{int64(2)}, true}},
+		"not":       {"without a use it is as without helpers", `[...new Map([["a", 1]]).entries()].concat([String([].values())])`, []any{[]any{"a", int64(1)}, "[object Array Iterator]"}},
+		"there":     {"a script may ask whether they are", `"map" in [].values() && !("nothing" in [].values()) && typeof [].keys().take`, "function"},
+		"own":       {"an iterator may have a method of that name", `(() => { const g = (function* () { yield 1 })(); g.map = () => 7; return [g.map(), g.next().value, g.filter((n) => n).toArray().length] })()`, []any{int64(7), int64(1), int64(0)}},
+		"in a loop": {"a name that is not theirs is no own one", `(() => { const g = [].values(); g.x = 1; const names = []; for (const name in g) names.push(name); return names })()`, []any{"x"}},
+		"class":     {"it is what made them", `[].values().constructor.name`, "Iterator"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			if diff := cmp.Diff(c.want, evaluate(t, c.expression, map[string]any{})); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestModernGlobalsPlace shows that an error within them is at the author's call.
 func TestModernGlobalsPlace(t *testing.T) {
 	_, failure := run(t, script("export function sync() {\n  return [1].values().map(null) }"), map[string]any{}, time.Minute)
@@ -149,9 +172,10 @@ func TestGlobalsOf(t *testing.T) {
 		"none":      {"the usual things", `import * as libretto from "libretto"; export const sync = (r) => Object.values(r).concat(Object.keys(r), Object.entries(r), libretto.hash(r))`, nil},
 		"groups":    {"by its name", `const { groupBy } = Object; export const sync = () => groupBy`, []string{"groupBy"}},
 		"texts":     {"by their names", `export const sync = () => globalThis["TextDecoder"]`, []string{"texts"}},
-		"entries":   {"the list of a map's entries is an iterator", `export const sync = () => new Map().entries()`, []string{"iterators"}},
-		"generator": {"it returns an iterator", `export const sync = () => (function* () {})()`, []string{"iterators"}},
-		"method":    {"it may be a generator", `export default { *values2() {}, sync() {} }`, []string{"iterators"}},
+		"entries":   {"the list of a map's entries is an iterator", `export const sync = () => new Map().entries()`, []string{"iterators later"}},
+		"generator": {"it returns an iterator", `export const sync = () => (function* () {})()`, []string{"iterators later"}},
+		"method":    {"it may be a generator", `export default { *values2() {}, sync() {} }`, []string{"iterators later"}},
+		"class":     {"it is a global", `export const sync = () => Iterator.from([].values())`, []string{"iterators"}},
 		"async":     {"nor does a comment count", "// Map.groupBy\nexport const sync = async () => 1 * 2", nil},
 	}
 	for name, c := range cases {
