@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +73,6 @@ func run(w cli.Process, path, output string) error {
 	if err != nil {
 		return err
 	}
-	made = append(fmt.Appendf(nil, "# Made by libretto crd of %s: edit that.\n", filepath.Base(name)), made...)
 	if output == "" {
 		_, err = w.Stdout.Write(made)
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ func Make(file string, text []byte) ([]byte, error) {
 	if len(made) == 0 {
 		return nil, fmt.Errorf("%s: is empty: a schema has group, kind and spec", file)
 	}
+	made[0] = append(fmt.Appendf(nil, "# Made by libretto crd of %s: edit that.\n", filepath.Base(file)), made[0]...)
 	return bytes.Join(made, []byte("---\n")), errors.Join(errs...)
 }
 

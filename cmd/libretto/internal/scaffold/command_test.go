@@ -145,13 +145,13 @@ func TestInitOptions(t *testing.T) {
 		"defaults": {
 			args: []string{"composite"},
 			files: map[string]string{
-				"webapp/crd.yaml": "name: webapps.example.com", "webapp/sync.ts": "SyncRequest", "webapp/webapp_test.yaml": "a WebApp has",
+				"webapp/crd.yaml": "name: webapps.example.com", "webapp/schema.yaml": "kind: WebApp", "webapp/sync.ts": "SyncRequest", "webapp/webapp_test.yaml": "a WebApp has",
 				"webapp/README.md": "libretto test .",
 			},
 		},
 		"a kind and a group": {
 			args:  []string{"map", "--lang", "cel", "--kind", "TeamPolicy", "--group", "apps.example.org"},
-			files: map[string]string{"teampolicy/crd.yaml": "kind: TeamPolicy, plural: teampolicies, singular: teampolicy", "teampolicy/example.yaml": "apps.example.org/v1"},
+			files: map[string]string{"teampolicy/crd.yaml": "    kind: TeamPolicy\n    plural: teampolicies\n    singular: teampolicy", "teampolicy/example.yaml": "apps.example.org/v1"},
 		},
 		"a kind made from the name": {
 			args:  []string{"composite", "--lang", "js", "web-shop"},

@@ -9,15 +9,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/crd"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
@@ -125,7 +123,7 @@ func New(o Options) (*Controller, error) {
 		c.Name + "_test.yaml": c.template("test.yaml"), c.Script: c.template(c.Script),
 	}
 	if c.Kind != "" {
-		files["crd.yaml"] = c.template("crd.yaml")
+		files[schemaFile] = c.template(schemaFile)
 	}
 	for name, from := range files {
 		text, err := c.execute(from)
@@ -133,10 +131,21 @@ func New(o Options) (*Controller, error) {
 			return nil, err
 		}
 		c.Files = append(c.Files, File{name, text})
+		if name != schemaFile {
+			continue
+		}
+		made, err := crd.Make(schemaFile, text)
+		if err != nil {
+			return nil, err
+		}
+		c.Files = append(c.Files, File{"crd.yaml", made})
 	}
 	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return c, nil
 }
+
+// schemaFile is the name of the file with the short schema of the kind, of which crd.yaml is made.
+const schemaFile = "schema.yaml"
 
 func (c *Controller) template(name string) string { return c.Variant + "/" + name }
 
@@ -152,8 +161,6 @@ func (c *Controller) execute(name string) ([]byte, error) {
 	}
 	return text.Bytes(), nil
 }
-
-var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // complete checks the options and fills in what is empty.
 func complete(o Options) (*Controller, error) {
@@ -183,7 +190,7 @@ func complete(o Options) (*Controller, error) {
 	if problems := validation.IsDNS1123Label(o.Name); len(problems) > 0 {
 		return nil, fmt.Errorf("name %s: %s", o.Name, problems[0])
 	}
-	if err := checkGroup(o.Group); err != nil {
+	if err := crd.CheckGroup(o.Group); err != nil {
 		return nil, fmt.Errorf("--group %s: %w", o.Group, err)
 	}
 	c := &Controller{Options: o, Definition: d.definition, Script: d.script + extensions[o.Language]}
@@ -195,20 +202,8 @@ func complete(o Options) (*Controller, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("--kind %s: %w", o.Kind, err)
 	}
-	c.Plural, c.Singular = resourceOf(o.Kind)
+	c.Plural, c.Singular = crd.ResourceNames(o.Kind)
 	return c, nil
-}
-
-// checkGroup returns an error for a group that the API server keeps for Kubernetes, or that is no domain.
-func checkGroup(group string) error {
-	if problems := validation.IsDNS1123Subdomain(group); len(problems) > 0 {
-		return errors.New(problems[0])
-	}
-	domain := "." + group
-	if !strings.Contains(group, ".") || strings.HasSuffix(domain, ".k8s.io") || strings.HasSuffix(domain, ".kubernetes.io") {
-		return errors.New("must be a domain of yours, like apps.example.com")
-	}
-	return nil
 }
 
 // takenKinds are kinds that the templates have objects of, and names of types of hooks.
@@ -219,10 +214,11 @@ var takenKinds = []string{
 
 // checkKind returns an error for a kind that can't be the parent's.
 func checkKind(kind string) error {
-	plural, _ := resourceOf(kind)
+	if err := crd.CheckKind(kind); err != nil {
+		return err
+	}
+	plural, _ := crd.ResourceNames(kind)
 	switch {
-	case !kindPattern.MatchString(kind):
-		return errors.New("must be letters and digits, the first a capital, like WebApp")
 	case len(plural) > validation.DNS1123LabelMaxLength:
 		return fmt.Errorf("must be shorter: its plural may have %d characters", validation.DNS1123LabelMaxLength)
 	case slices.Contains(takenKinds, kind):
@@ -230,12 +226,6 @@ func checkKind(kind string) error {
 	default:
 		return nil
 	}
-}
-
-// resourceOf returns the names of a kind's resource.
-func resourceOf(kind string) (plural, singular string) {
-	p, s := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
-	return p.Resource, s.Resource
 }
 
 // kindFor returns a kind for the name of a definition: WebShop for web-shop.
