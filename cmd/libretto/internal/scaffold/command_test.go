@@ -49,7 +49,7 @@ func testInit(t *testing.T, variant, language string) {
 			t.Errorf("libretto %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 		}
 	}
-	if language == "ts" {
+	if language == "ts" || language == "js" {
 		checkTypes(t)
 	}
 	if code, _, stderr := program.Run(t, "", "init", variant, "--lang", language, "my-app"); code != 2 || !strings.Contains(stderr, "my-app/README.md") {
@@ -105,7 +105,7 @@ func TestInitFindsFaults(t *testing.T) {
 			"name, replicas, podSpec": "name, podSpec", "?? 0": "?? 1", "{ readyReplicas:": "{ ready:", "targetPort: port": "targetPort: 1", "image, ports": "image: name, ports",
 		}},
 		"decorator": {"hooks.js", map[string]string{
-			"text : Number(text)": "1 : Number(text)", "finalized: true": "finalized: false", "selector: object.spec.selector": "selector: {}",
+			"text : Number(text)": "1 : Number(text)", "finalized: true": "finalized: false", "selector: object.spec?.selector": "selector: {}",
 		}},
 		"map": {"map.js", map[string]string{"parent.spec.pods": "1", "name: parent.metadata.name": "name: input.metadata.name"}},
 	} {

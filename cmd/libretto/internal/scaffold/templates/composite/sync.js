@@ -1,7 +1,9 @@
+/** @import { SyncRequest, SyncResponse } from "./resources" */
 import { deployment, objectsOf, service } from "libretto";
 
 // sync is called whenever {{.Article}} {{.Kind}} or one of its children has changed. It gets what is there, and answers with
 // what should be there: the whole status and all children. The host does the difference.
+/** @param {SyncRequest} request @returns {SyncResponse} */
 export function sync({ parent, children }) {
   const { name } = parent.metadata;
   const { image, replicas, port } = parent.spec;
