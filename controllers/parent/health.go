@@ -67,8 +67,11 @@ func (r *Reconciler) KeepLastSyncs(kept bool) { r.lastSyncs.SetEnabled(kept) }
 // BusyAt returns when a sync of a parent last ended because the host had no script worker, or zero.
 func (r *Reconciler) BusyAt() time.Time { return r.lastSyncs.BusyAt() }
 
-// noteSync notes how a pass ended, if the scripts are rolled out.
+// noteSync notes how a pass ended, if the scripts are rolled out. A parent that is gone, and that the cache still shows, does not fail.
 func (p *pass) noteSync(retry controller.Retry, err error) {
+	if errors.Is(err, errGone) {
+		return
+	}
 	if p.lastSyncs.Note(p.key, p.parent.GetUID(), p.ended(retry, err, p.waits.Of(p.key))) {
 		p.config.Changed()
 	}

@@ -1,6 +1,8 @@
 package parent
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,5 +35,23 @@ func TestParentsOfFormerSpec(t *testing.T) {
 	previous.noteParent(source, informer.Event{New: parenttest.ThingWith(t, "")})
 	if got := next.Summary(""); got.Pending != 0 {
 		t.Errorf("after it: %+v, want none", got)
+	}
+}
+
+// TestSyncOfParentThatIsGone has a pass end as its parent is gone, which the cache does not show yet: no rollout takes that for a failure.
+func TestSyncOfParentThatIsGone(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	r := &Reconciler{&shared{inherited: inherited{lastSyncs: health.NewLastSyncs(clock), waits: health.NewWaits()}}}
+	r.config.Changed = func() {}
+	r.KeepLastSyncs(true)
+	p := &pass{shared: r.shared, parent: parenttest.ThingWith(t, "")}
+	for _, c := range []struct {
+		err  error
+		want health.SyncResult
+	}{{fmt.Errorf("status: %w", errGone), ""}, {errors.New("no"), health.ResultFailed}} {
+		p.noteSync(0, c.err)
+		if got := r.lastSyncs.Of(p.parent.GetUID()).Result; got != c.want {
+			t.Errorf("%v: the last sync is %q, want %q", c.err, got, c.want)
+		}
 	}
 }
