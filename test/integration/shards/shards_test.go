@@ -99,8 +99,10 @@ func (s *scene) start(name string, flags ...string) replica {
 	user.Bind("", "cluster-admin")
 	ctx, cancel := context.WithTimeout(s.T.Context(), env.Timeout)
 	defer cancel()
-	host, err := s.Cluster.StartLibretto(ctx, append(flags, "-v=1", "--kubeconfig", user.Kubeconfig(), "--leader-elect", fmt.Sprintf("--shards=%d", shards),
-		"--leader-elect-resource-namespace="+s.Namespace, "--namespace="+s.Namespace, "--target-label-selector=test="+s.Namespace)...)
+	host, err := s.Cluster.StartLibretto(ctx, append([]string{
+		"-v=1", "--kubeconfig", user.Kubeconfig(), "--leader-elect", fmt.Sprintf("--shards=%d", shards),
+		"--leader-elect-resource-namespace=" + s.Namespace, "--namespace=" + s.Namespace, "--target-label-selector=test=" + s.Namespace,
+	}, flags...)...)
 	s.NoError(err)
 	s.T.Cleanup(func() {
 		if err := host.Kill(); err != nil {

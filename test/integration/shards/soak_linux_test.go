@@ -20,6 +20,8 @@ import (
 const (
 	soakParents = 1000
 	soakHomes   = 40
+	// soakShards can be divided by the number of hosts: what a host takes depends on how many it has.
+	soakShards = 6
 	// editInterval is how often a parent is edited, scriptInterval how often the script is, and replaceInterval how often a replica is replaced.
 	editInterval    = 100 * time.Millisecond
 	scriptInterval  = time.Minute
@@ -85,7 +87,7 @@ func (s *soak) homeOf(parent int) *env.Env { return s.homes[parent%soakHomes] }
 func (s *soak) startHost() *cluster.Libretto {
 	s.T.Helper()
 	s.hosts++
-	return s.start(fmt.Sprint("host-", s.hosts)).Libretto
+	return s.start(fmt.Sprint("host-", s.hosts), fmt.Sprintf("--shards=%d", soakShards)).Libretto
 }
 
 func (s *soak) writeValue(n int) {
