@@ -94,7 +94,9 @@ func (r *reader) document(root *yaml.Node) ([]byte, error) {
 // names reads the names of the kind and of its resource.
 func (r *reader) names(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 	spec.Group, spec.Names.Kind = r.text("group"), r.text("kind")
-	if err := CheckGroup(spec.Group); err != nil {
+	if spec.Group == "" {
+		r.failf("group", "is missing: it must be a domain of yours, like apps.example.com")
+	} else if err := CheckGroup(spec.Group); err != nil {
 		r.failf("group", "%w", err)
 	}
 	if err := CheckKind(spec.Names.Kind); err != nil {
@@ -151,7 +153,7 @@ func (r *reader) root() *apiextensionsv1.JSONSchemaProps {
 		case "spec":
 			if p.required = p.required || len(p.schema.Required) > 0 && p.schema.Default == nil; p.required {
 				root.Required = []string{name}
-			} else { // Hooks need not ask whether there is one.
+			} else if p.schema.Default == nil { // Hooks need not ask whether there is one.
 				p.schema.Default = &apiextensionsv1.JSON{Raw: []byte("{}")}
 			}
 		case "status":

@@ -54,13 +54,14 @@ func TestErrors(t *testing.T) {
 		want   []string // Parts of the lines.
 	}{
 		"nothing":                    {"", []string{"a.yaml: is empty: a schema has group, kind and spec"}},
-		"no mapping":                 {"[a]", []string{"a.yaml:1: : must be a mapping"}},
-		"no names":                   {"spec: {}", []string{"a.yaml:1: group: ", "a.yaml:1: kind: must be letters and digits"}},
+		"no mapping":                 {"[a]", []string{"a.yaml:1: the schema: must be a mapping"}},
+		"no names":                   {"spec: {}", []string{"a.yaml:1: group: is missing: ", "a.yaml:1: kind: must be letters and digits"}},
 		"a group of Kubernetes":      {"group: a.k8s.io\nkind: Shop", []string{"a.yaml:1: group: must be a domain of yours"}},
 		"a version":                  {head + "version: 1.0.0", []string{"a.yaml:3: version: 1.0.0: must be like v1"}},
 		"a number as text":           {head + "version: 1", []string{"a.yaml:3: version: must be a text"}},
 		"a scope":                    {head + "scope: Global", []string{"a.yaml:3: scope: Global: must be Namespaced or Cluster"}},
 		"short names":                {head + "shortNames: {a: b}", []string{"a.yaml:3: shortNames: must be a list, such as [a, b]"}},
+		"an alias":                   {head + "spec: &a {b: *a}", []string{"a.yaml:3: spec.b: is an alias of YAML: give what it stands for a name under types"}},
 		"an unknown key":             {head + "specs: {}", []string{"a.yaml:3: specs: there is no such key: did you mean spec?"}},
 		"a key twice":                {head + "spec: {}\nspec: {}", []string{"a.yaml:3: spec: is there twice"}},
 		"a list without quotes":      {head + "spec:\n  a: []string", []string{`a.yaml: yaml: `, `the type of a list is "[]string", in quotes`}},

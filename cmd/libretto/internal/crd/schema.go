@@ -52,10 +52,11 @@ func (r *reader) entries(node *yaml.Node, path string) []entry {
 		return nil
 	}
 	if node.Kind == yaml.AliasNode {
-		node = node.Alias
+		r.failf(path, "is an alias of YAML: give what it stands for a name under types, and use that")
+		return nil
 	}
 	if node.Kind != yaml.MappingNode {
-		r.failf(path, "must be a mapping, such as {name: string}")
+		r.failf(cmp.Or(path, "the schema"), "must be a mapping, such as {name: string}")
 		return nil
 	}
 	var all []entry
