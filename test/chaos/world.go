@@ -27,6 +27,7 @@ import (
 // hooks are the hooks of all definitions: children have the value of the script and the note of the parent.
 const hooks = `
 import { value } from "./value.js";
+if (!value) throw new Error("value.js is empty"); // As a full disk leaves it.
 const child = (name, {note}) => ({apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {value, note}});
 export const sync = ({parent}) => ({
   children: Array.from({length: parent.spec.count}, (_, n) => child(parent.metadata.name + "-" + n, parent.spec)),
