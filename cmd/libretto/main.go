@@ -83,6 +83,6 @@ func arguments(line []string) []string {
 // commands are all that there are.
 var commands = []func(cli.Process) *cobra.Command{
 	serve.Command, scaffold.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
-	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, push.Command, crd.Command, types.Command, rbac.Command,
-	versions.Command,
+	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, push.Command, crd.Command, types.Command,
+	rbac.Command, versions.Command,
 }
