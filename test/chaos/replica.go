@@ -89,7 +89,7 @@ func (r *replica) set(libretto *cluster.Libretto) {
 }
 
 // explained are the ends of a host that has lost its lease, or has not found what it needs when it started.
-var explained = regexp.MustCompile(`leader election: |failed to get server groups|connection refused|EOF`)
+var explained = regexp.MustCompile(`leader election: |failed to get server groups|asking for the API server.s resources|connection refused|EOF`)
 
 // finish notes how a process has ended.
 func (r *replica) finish(libretto *cluster.Libretto) {
