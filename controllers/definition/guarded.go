@@ -35,7 +35,7 @@ func (g guarded) MayDelete(ctx context.Context, revision string, loss parent.Del
 		action = rollout.Recreate
 	}
 	return g.Guard.MayDelete(ctx, g.edit(revision), rollout.Deletion{
-		Parent: loss.Parent, ParentDeleted: loss.ParentDeleted, Child: loss.Child, ChildCreated: loss.ChildCreated, Action: action,
+		Parent: loss.Parent, Child: loss.Child, ChildCreated: loss.ChildCreated, Action: action,
 	})
 }
 

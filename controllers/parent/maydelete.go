@@ -34,11 +34,11 @@ type DeletionGuard interface {
 	IsSettled(revision string) bool
 }
 
-// Deletion is a child that is about to be deleted, or recreated. ParentDeleted is when the deletion of its parent began, or zero.
+// Deletion is a child that is about to be deleted, or recreated.
 type Deletion struct {
-	Parent, Child               apply.Key
-	ParentDeleted, ChildCreated time.Time
-	Recreates                   bool
+	Parent, Child apply.Key
+	ChildCreated  time.Time
+	Recreates     bool
 }
 
 // mayDelete is apply.Options.MayDelete.
@@ -68,11 +68,9 @@ func (r *shared) guardDeletion(
 	if r.config.Guard == nil || r.requests.isChanged(key, parent) {
 		return nil
 	}
-	loss := Deletion{Parent: key, Child: apply.KeyOf(child), ChildCreated: child.GetCreationTimestamp().Time, Recreates: recreate}
-	if deleted := parent.GetDeletionTimestamp(); deleted != nil {
-		loss.ParentDeleted = deleted.Time
-	}
-	err := r.config.Guard.MayDelete(ctx, revision, loss)
+	err := r.config.Guard.MayDelete(ctx, revision, Deletion{
+		Parent: key, Child: apply.KeyOf(child), ChildCreated: child.GetCreationTimestamp().Time, Recreates: recreate,
+	})
 	if err == nil {
 		return nil
 	}

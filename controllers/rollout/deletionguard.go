@@ -57,7 +57,7 @@ type ChildCounts struct {
 	Parents  int
 	// Recreated is how many of Children edits have recreated until then.
 	Recreated map[schema.GroupKind]int
-	// At is when they were counted. What was created in that second is not counted.
+	// At is when they were counted.
 	At time.Time
 }
 
@@ -165,8 +165,7 @@ func NewGuard(
 type Deletion struct {
 	Parent, Child apply.Key
 	Action        Action
-	// ParentDeleted is when the deletion of the parent began, or zero, and ChildCreated when the child was created.
-	ParentDeleted, ChildCreated time.Time
+	ChildCreated  time.Time
 }
 
 // MayDelete returns nil if a pass of an edit may delete a child, or why not: that exceeds the limits, or can't be recorded.
@@ -182,8 +181,6 @@ func (g *Guard) MayDelete(ctx context.Context, edit Edit, loss Deletion) error {
 	switch {
 	case g.lost[loss.Child] != "":
 		return nil // It counts already.
-	case !loss.ParentDeleted.IsZero() && !loss.ParentDeleted.Before(g.record.Since.Truncate(time.Second)):
-		return nil // Somebody has asked for it meanwhile.
 	case g.held != "":
 		return g.hold(loss.Parent)
 	}
@@ -213,7 +210,7 @@ func (g *Guard) count(loss Deletion) (undo func()) {
 	g.findings.addDestroyed(&Batch{
 		destroyed: map[apply.Key]Action{loss.Child: loss.Action}, owners: map[apply.Key]apply.Key{loss.Child: loss.Parent},
 	}, g.counted)
-	if !isBefore(loss.ChildCreated, g.record.Before.At) {
+	if loss.ChildCreated.After(g.record.Before.At) { // The API server's times are of whole seconds: one of that second is taken for counted.
 		g.findings.children[kind]++
 		g.findings.children[anyKind]++
 	}
@@ -226,9 +223,6 @@ func (g *Guard) count(loss Deletion) (undo func()) {
 		}
 	}
 }
-
-// isBefore reports whether a child that was created then was counted at a time. The API server's times are of whole seconds.
-func isBefore(created, at time.Time) bool { return created.Before(at.Truncate(time.Second)) }
 
 // hold returns why a child of a parent is not deleted.
 func (g *Guard) hold(parent apply.Key) error {
@@ -263,25 +257,30 @@ func GuardRule(limits *v1alpha1.ScriptPreview, shards int) Rule {
 
 // prepare makes sure that it is known, also after a restart, what there was before the first deletion.
 func (g *Guard) prepare(ctx context.Context) error {
-	if g.record.Before == nil {
-		record, at := g.record, g.clock.Now()
-		record.Before = new(g.countLeft(at))
-		if err := g.store(ctx, record); err != nil {
-			return fmt.Errorf("what the edit deletes can't be recorded in the definition's status: %w", err)
-		}
-		g.record = record
+	if g.record.Before != nil {
+		g.load()
+		return nil
 	}
-	g.load()
+	record := g.record
+	record.Before = new(g.countPresent())
+	if err := g.store(ctx, record); err != nil {
+		return fmt.Errorf("what the edit deletes can't be recorded in the definition's status: %w", err)
+	}
+	g.record = record
+	g.setFindings(Gone{})
 	return nil
 }
 
-// load makes findings of the record, unless there are some.
+// load makes findings of the record of an earlier process, unless there are some.
 func (g *Guard) load() {
-	if g.findings != nil {
-		return
+	if g.findings == nil {
+		g.setFindings(g.recount())
 	}
+}
+
+func (g *Guard) setFindings(gone Gone) {
 	g.findings, g.lost, g.counted = NewFindings(), map[apply.Key]Action{}, map[destruction]map[apply.Key]bool{}
-	for by, n := range g.recount() {
+	for by, n := range gone {
 		g.findings.addGone(by, n)
 	}
 	g.setTotals()
@@ -297,26 +296,26 @@ func (g *Guard) setTotals() {
 	}
 }
 
-// recount returns how many of the children are gone that there were before the first deletion, from those that are left.
+// recount returns how many of the children are gone that there were before the first deletion, from those that are left. One that was
+// created in the second in which they were counted may be another one.
 func (g *Guard) recount() Gone {
-	return g.record.Gone(g.countLeft(g.record.Before.At).Children)
+	at := g.record.Before.At.Truncate(time.Second)
+	return g.record.Gone(g.countChildren(func(_ apply.Key, created time.Time) bool { return created.Before(at) }).Children)
 }
 
-// countLeft counts the children that were created before the second of a time. One that was deleted may still be in a cache. One that was
-// recreated is there again, or missing until it is.
-func (g *Guard) countLeft(at time.Time) ChildCounts {
-	left := g.countChildren(func(child apply.Key, created time.Time) bool {
-		return g.lost[child] != Delete && isBefore(created, at)
-	})
-	left.At = at
-	return left
+// countPresent counts the children of now. One that was deleted may still be in a cache. One that was recreated is there again, or missing
+// until it is.
+func (g *Guard) countPresent() ChildCounts {
+	present := g.countChildren(func(child apply.Key, _ time.Time) bool { return g.lost[child] != Delete })
+	present.At = g.clock.Now()
+	return present
 }
 
 // countAnew counts the children of now, with those that edits have deleted, in the place of those that there were: some have come, and
 // others have gone that no edit has deleted. A later process can't know why.
 func (g *Guard) countAnew() {
 	g.load()
-	before := g.countLeft(g.clock.Now())
+	before := g.countPresent()
 	before.Recreated = map[schema.GroupKind]int{}
 	for by, d := range g.findings.destroyed {
 		switch {
@@ -448,8 +447,7 @@ func (g *Guard) settle(edit Edit) {
 func (g *Guard) SetInitial(edit Edit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	countsAll := func(apply.Key, time.Time) bool { return true }
-	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countChildren(countsAll).Children) == 0 {
+	if g.record.Settled == (Edit{}) && g.record.Before == nil && len(g.countPresent().Children) == 0 {
 		g.settle(edit)
 	}
 }
