@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/go-logr/logr"
 )
 
@@ -49,9 +48,8 @@ func (f *Follower) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-w.errors: // Of events that were lost: what it is now is seen all the same.
-		case <-w.events:
-			debounce(ctx, w.events)
+		case <-w.changes:
+			debounce(ctx, w.changes)
 		}
 		if now := f.read(w, last.stamps); !now.equal(last) {
 			last = now
@@ -97,7 +95,7 @@ func (f *Follower) diskPaths(folders []string) []string {
 }
 
 // debounce waits until there are no events for debounceTime.
-func debounce(ctx context.Context, events <-chan fsnotify.Event) {
+func debounce(ctx context.Context, events <-chan struct{}) {
 	limit := time.After(debounceLimit)
 	for {
 		select {

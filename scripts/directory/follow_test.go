@@ -170,3 +170,27 @@ func TestFollowMountedVolume(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRenamedAway has a directory renamed and removed again and again. A watch that the kernel has dropped by then is an error that must be
+// taken from the watcher while the directories that it watches are set.
+func TestRenamedAway(t *testing.T) {
+	root := t.TempDir()
+	folder, gone := filepath.Join(root, "d"), filepath.Join(root, "gone")
+	changes := follow(t, root, "d")
+	for n := range 500 {
+		if err := os.MkdirAll(filepath.Join(folder, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if n%5 == 0 {
+			write(t, filepath.Join(folder, "a.js"), fmt.Sprint(n))
+			becomes(t, changes, map[string]string{"a.js": fmt.Sprint(n)})
+		}
+		rename(t, folder, gone)
+		remove(t, gone)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "a.js"), "last")
+	becomes(t, changes, map[string]string{"a.js": "last"})
+}

@@ -12,8 +12,8 @@ import (
 type watches struct {
 	watcher *fsnotify.Watcher // nil if there can be none
 	dirs    map[string]fs.FileInfo
-	events  <-chan fsnotify.Event
-	errors  <-chan error
+	// changes has a value if something has changed, or events were lost, since it was taken from.
+	changes chan struct{}
 }
 
 // newWatches returns watches without events if there is an error.
@@ -22,7 +22,32 @@ func newWatches() (*watches, error) {
 	if err != nil {
 		return &watches{}, err
 	}
-	return &watches{watcher: watcher, dirs: map[string]fs.FileInfo{}, events: watcher.Events, errors: watcher.Errors}, nil
+	w := &watches{watcher: watcher, dirs: map[string]fs.FileInfo{}, changes: make(chan struct{}, 1)}
+	go w.drain()
+	return w, nil
+}
+
+// drain takes all events and errors until the watcher is closed. The watcher has its lock while it sends an error, as of a directory that
+// was renamed and removed, and set needs that lock: it must not be the one to take them.
+func (w *watches) drain() {
+	events, errs := w.watcher.Events, w.watcher.Errors
+	for events != nil || errs != nil {
+		var open bool
+		select {
+		case _, open = <-events:
+			if !open {
+				events = nil
+			}
+		case _, open = <-errs:
+			if !open {
+				errs = nil
+			}
+		}
+		select {
+		case w.changes <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func (w *watches) close() {
