@@ -38,7 +38,6 @@ func TestShardsScale(t *testing.T) {
 
 // measure logs how long so many hosts take for the children of new parents, and what each of them takes for it.
 func measure(t *testing.T, hosts, parents int, latency time.Duration) {
-	const homes = 40
 	s := &scene{Env: env.NewWithThings(t)}
 	kubeconfig := s.Cluster.Kubeconfig
 	if latency > 0 {
@@ -49,11 +48,7 @@ func measure(t *testing.T, hosts, parents int, latency time.Duration) {
 		kubeconfig = proxy.Kubeconfig
 	}
 	s.edit("one", "")
-	for n := range homes {
-		name := fmt.Sprintf("%s-%02d", s.Namespace, n)
-		s.ClusterScope().Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {of: %s}}}", name, s.Namespace))
-		s.homes = append(s.homes, s.InNamespace(name))
-	}
+	s.addHomes()
 	var running []*cluster.Libretto
 	for range hosts {
 		flags := []string{"--kubeconfig", kubeconfig, "--namespace=" + s.Namespace, "--target-label-selector=test=" + s.Namespace, "--kube-api-qps=-1"}
@@ -70,11 +65,7 @@ func measure(t *testing.T, hosts, parents int, latency time.Duration) {
 	if hosts > 1 {
 		s.waitForHolders(4*hosts, hosts)
 	}
-	for n := range parents {
-		thing := s.Parse(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: t%d}, spec: {}}", s.Group, n))
-		_, err := s.homes[n%homes].In(s.Things()).Create(t.Context(), thing, metav1.CreateOptions{})
-		s.NoError(err)
-	}
+	s.addThings(parents, "{}")
 	before := make([]time.Duration, hosts)
 	for i, host := range running {
 		before[i], _ = used(host.PID())
@@ -87,6 +78,32 @@ func measure(t *testing.T, hosts, parents int, latency time.Duration) {
 	for i, host := range running {
 		took, memory := used(host.PID())
 		t.Logf("  host %d: %s of a processor, %d MiB", i, took-before[i], memory>>20)
+	}
+}
+
+// homes is how many namespaces the parents are in.
+const homes = 40
+
+// addHomes creates the namespaces.
+func (s *scene) addHomes() {
+	s.T.Helper()
+	for n := range homes {
+		name := fmt.Sprintf("%s-%02d", s.Namespace, n)
+		s.ClusterScope().Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", name))
+		s.homes = append(s.homes, s.InNamespace(name))
+	}
+}
+
+// homeOf returns the namespace of the Thing with a number.
+func (s *scene) homeOf(thing int) *env.Env { return s.homes[thing%homes] }
+
+// addThings creates so many Things, t0 and so on, with a spec.
+func (s *scene) addThings(count int, spec string) {
+	s.T.Helper()
+	for n := range count {
+		thing := s.Parse(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: t%d}, spec: %s}", s.Group, n, spec))
+		_, err := s.homeOf(n).In(s.Things()).Create(s.T.Context(), thing, metav1.CreateOptions{})
+		s.NoError(err)
 	}
 }
 

@@ -136,13 +136,13 @@ func absent(directory string, names []string, force bool) error {
 // schemaFolder is the folder of the JSON schemas that the files name in their first line.
 const schemaFolder = "schemas"
 
-// hasTypes reports whether types are of use to the script's language.
-func (c *Controller) hasTypes() bool { return c.Language == "ts" || c.Language == "js" }
+// HasTypes reports whether types are of use to the script's language.
+func (c *Controller) HasTypes() bool { return c.Language == "ts" || c.Language == "js" }
 
 // editorFiles are the names of the files for editors: JSON schemas, and types for TypeScript and JavaScript.
 func editorFiles(c *Controller) []string {
 	names := []string{filepath.Join(schemaFolder, jsonschema.TestFile), filepath.Join(schemaFolder, jsonschema.DefinitionFile(c.Definition))}
-	if c.hasTypes() {
+	if c.HasTypes() {
 		names = append(names, "libretto.d.ts", "libretto-test.d.ts", "resources.d.ts", "tsconfig.json")
 	}
 	return names
@@ -159,7 +159,7 @@ func writeEditorFiles(ctx context.Context, w cli.Process, c *Controller, directo
 			return err
 		}
 	}
-	if !c.hasTypes() {
+	if !c.HasTypes() {
 		return nil
 	}
 	w.Stderr = io.Discard // README.md says how to have types of built-in kinds.
