@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -66,6 +67,11 @@ func nextTime(schedule, after any) (any, error) {
 	// The parser would read files for the time zone that a text may begin with.
 	if !ok || len(text) > longestSchedule || strings.Contains(text, "=") {
 		return nil, wrong("schedule", schedule, example)
+	}
+	for field := range strings.FieldsSeq(text) {
+		if strings.Trim(field, ",") == "" { // The parser would take it for one that is never due.
+			return nil, fmt.Errorf("schedule has an empty field, %q: write * for any", field)
+		}
 	}
 	due, err := cron.ParseStandard(text)
 	if err != nil {

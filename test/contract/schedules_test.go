@@ -36,6 +36,7 @@ func TestVersionsAndTimes(t *testing.T) {
 		"NextEvery":  {reason: "an interval counts from the time", name: "nextTime", args: `["@every 90m", "2026-01-31T00:10:00Z"]`, want: `"2026-01-31T01:40:00Z"`},
 		"NextTZ":     {reason: "no files of time zones are read", name: "nextTime", args: `["TZ=Europe/Paris 0 0 * * *", "2026-01-31T00:00:00Z"]`, fails: `nextTime: schedule is "TZ=Europe/Paris 0 0 * * *", ` + aSchedule},
 		"NextOdd":    {reason: "a slip is reported", name: "nextTime", args: `["61 * * * *", "2026-01-31T00:00:00Z"]`, fails: `nextTime: schedule is "61 * * * *", ` + aSchedule},
+		"NextEmpty":  {reason: "a field that has lost its value is a slip, and not never", name: "nextTime", args: `["0 , * * *", "2026-01-31T00:00:00Z"]`, fails: `nextTime: schedule has an empty field, ",": write * for any`},
 		"NextTime":   {reason: "a date has no time", name: "nextTime", args: `["@daily", "2026-01-31"]`, fails: `nextTime: after is "2026-01-31", want a time such as "2026-01-31T04:30:00Z"`},
 	})
 }
