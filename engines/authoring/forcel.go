@@ -13,6 +13,16 @@ import (
 
 // objectsOf returns the objects of a group by their keys.
 func objectsOf(groups, apiVersion, kind any) (any, error) {
+	group, err := groupOf(groups, apiVersion, kind)
+	objects := make([]any, 0, len(group))
+	for _, key := range slices.Sorted(maps.Keys(group)) {
+		objects = append(objects, group[key])
+	}
+	return objects, err
+}
+
+// groupOf returns the objects of a kind by their keys.
+func groupOf(groups, apiVersion, kind any) (map[string]any, error) {
 	given, ok := groups.(map[string]any)
 	switch {
 	case kind == "":
@@ -31,11 +41,7 @@ func objectsOf(groups, apiVersion, kind any) (any, error) {
 	if !ok {
 		return nil, wrong(fmt.Sprintf("groups[%q]", wanted), value, "an object")
 	}
-	objects := make([]any, 0, len(group))
-	for _, key := range slices.Sorted(maps.Keys(group)) {
-		objects = append(objects, group[key])
-	}
-	return objects, nil
+	return group, nil
 }
 
 // findCondition returns the condition of a type, or nil.

@@ -95,9 +95,9 @@ export function objectsOf<Groups extends { [group: string]: { [key: string]: any
 
 /**
  * The object in the cluster that is this child of the parent, or null if there is none. A
- * group that is not there is an error.
+ * group that is not there is an error. Also in CEL.
  * @example
- * findChild({ "Job.batch/v1": {} }, { apiVersion: "batch/v1", kind: "Job", metadata: { name: "init" } }, { metadata: { name: "web", namespace: "shop" } })
+ * findChild({"Job.batch/v1": {}}, {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "init"}}, {"metadata": {"name": "web", "namespace": "shop"}})
  * // null
  */
 export function findChild(
@@ -177,9 +177,9 @@ export function isReady(object: object | null | undefined): boolean;
  * should be, in one list; groups has what there is. The status is "True" if all of them are
  * ready. The reason is Ready, InProgress or Failed, which you may show as a phase too. The
  * message counts them, and says of the first three that are not ready why. The type defaults to
- * "Ready".
+ * "Ready". Also in CEL.
  * @example
- * readyCondition({ "ConfigMap.v1": {} }, [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web" } }], { metadata: { name: "web", namespace: "shop" } })
+ * readyCondition({"ConfigMap.v1": {}}, [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}}], {"metadata": {"name": "web", "namespace": "shop"}})
  * // {"type": "Ready", "status": "False", "reason": "InProgress", "message": "0 of 1 ready; ConfigMap web: it does not exist"}
  */
 export function readyCondition(
@@ -194,7 +194,7 @@ export function readyCondition(
 /**
  * The answer of a hook that can't say yet which children there should be: the status is
  * written, and no child is created, updated or deleted. The reason is a word such as
- * SecretMissing. Add the status to the answer: without one it becomes empty.
+ * SecretMissing. Add the status to the answer: without one it becomes empty. Also in CEL.
  * @example
  * waiting("NoNodes", "there is no node with the label gpu")
  * // {"waiting": {"reason": "NoNodes", "message": "there is no node with the label gpu"}}
@@ -203,7 +203,7 @@ export function waiting(reason: string, message: string): { waiting: Waiting };
 
 /**
  * Null if the object exists and is ready, and otherwise the answer that waits for it, with
- * the reason NotFound or NotReady. The argument what is the object's name in the message.
+ * the reason NotFound or NotReady. The argument what is the object's name in the message. Also in CEL.
  * @example
  * needs(null, "Secret shop/password")
  * // {"waiting": {"reason": "NotFound", "message": "waits for Secret shop/password: it does not exist"}}
@@ -226,9 +226,9 @@ export function wantedOrdinals(objects: { metadata: { name: string } }[], base: 
 /**
  * The children that should exist now of stages, each a list of desired children: those of the
  * first stage, those of the second once all of the first are ready, and so on. A child that
- * exists stays, even if a stage before it is no longer ready. Groups has what exists.
+ * exists stays, even if a stage before it is no longer ready. Groups has what exists. Also in CEL.
  * @example
- * inOrder({ "ConfigMap.v1": {} }, [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }], [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } }]], null)
+ * inOrder({"ConfigMap.v1": {}}, [[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}]], null)
  * // [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]
  */
 export function inOrder<Child extends DesiredObject>(
@@ -240,9 +240,9 @@ export function inOrder<Child extends DesiredObject>(
 /**
  * The answer of a finalize hook that deletes the children of stages from the last stage to
  * the first: a stage goes when none of the later ones is left. Finalized is true when none is
- * left. Give it the stages that inOrder has. Children of the parent that are in no stage go first.
+ * left. Give it the stages that inOrder has. Children of the parent that are in no stage go first. Also in CEL.
  * @example
- * tearDown({ "ConfigMap.v1": { a: { kind: "ConfigMap" } } }, [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }]], null)
+ * tearDown({"ConfigMap.v1": {"a": {"kind": "ConfigMap"}}}, [[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]], null)
  * // {"children": [], "finalized": false}
  */
 export function tearDown<Child extends DesiredObject>(

@@ -25,6 +25,12 @@ var libraryFunctions = []struct {
 	{"findCondition", []*cel.Type{cel.DynType, cel.StringType}, 0, cel.DynType},
 	{"isConditionTrue", []*cel.Type{cel.DynType, cel.StringType}, 0, cel.BoolType},
 	{"setCondition", []*cel.Type{cel.DynType, cel.DynType, cel.StringType}, 1, cel.ListType(cel.DynType)},
+	{"findChild", []*cel.Type{cel.DynType, cel.DynType, cel.DynType}, 0, cel.DynType},
+	{"inOrder", []*cel.Type{cel.DynType, cel.DynType, cel.DynType}, 0, cel.ListType(cel.DynType)},
+	{"tearDown", []*cel.Type{cel.DynType, cel.DynType, cel.DynType}, 0, anyObject},
+	{"readyCondition", []*cel.Type{cel.DynType, cel.DynType, cel.DynType, cel.StringType}, 1, anyObject},
+	{"waiting", []*cel.Type{cel.StringType, cel.StringType}, 0, anyObject},
+	{"needs", []*cel.Type{cel.DynType, cel.StringType}, 0, cel.DynType},
 	{"isReady", []*cel.Type{cel.DynType}, 0, cel.BoolType},
 	{"ordinalOf", []*cel.Type{cel.StringType, cel.StringType}, 0, cel.DynType},
 	{"hash", []*cel.Type{cel.DynType}, 0, cel.StringType},
@@ -62,7 +68,11 @@ func libraryForAuthors(env *cel.Env) (*cel.Env, error) {
 // maxHashed bounds a value that is hashed or parsed, because only what comes of it is charged.
 const maxHashed = 1 << 20
 
-var hashing = []string{"hash", "hashedName", "sha256", "seededRandom", "parseYAML", "parseURL"}
+var (
+	hashing = []string{"hash", "hashedName", "sha256", "seededRandom", "parseYAML", "parseURL"}
+	// finding are functions that look for children of a parent, of which they read the namespace.
+	finding = []string{"findChild", "inOrder", "tearDown", "readyCondition"}
+)
 
 func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
 	args := make([]any, parameters)
@@ -90,6 +100,8 @@ func argument(function string, value ref.Val) (any, error) {
 	case ok && part.reads != nil && (function == "findCondition" || function == "isConditionTrue"):
 		part.reads.Field("status", part.fields["status"]) // They look at no other field.
 		return part.fields, nil
+	case ok && part.reads != nil && slices.Contains(finding, function):
+		return part.namespaced(), nil
 	case ok:
 		return part.all(), nil
 	}
@@ -99,4 +111,15 @@ func argument(function string, value ref.Val) (any, error) {
 		return nil, fmt.Errorf("an argument is larger than %d MiB", budget>>20)
 	}
 	return arg, err
+}
+
+// namespaced returns an object with the namespace of o, if it has one.
+func (o *object) namespaced() map[string]any {
+	metadata, _ := o.Find(types.String("metadata"))
+	if fields, ok := metadata.(*object); ok {
+		if namespace, found := fields.Find(types.String("namespace")); found {
+			return map[string]any{"metadata": map[string]any{"namespace": namespace.Value()}}
+		}
+	}
+	return map[string]any{}
 }

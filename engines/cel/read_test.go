@@ -11,7 +11,7 @@ import (
 
 func TestRead(t *testing.T) {
 	request := map[string]any{
-		"parent": map[string]any{"spec": map[string]any{"size": int64(1)}}, "children": map[string]any{}, "finalizing": false,
+		"parent": map[string]any{"metadata": map[string]any{"namespace": "shop"}, "spec": map[string]any{"size": int64(1)}}, "children": map[string]any{}, "finalizing": false,
 	}
 	cases := map[string]struct {
 		reason string
@@ -25,6 +25,7 @@ func TestRead(t *testing.T) {
 		"branch":    {"what is not evaluated is not read", script(`parent.spec.size > 0 ? {"a": 1} : {"a": children.size()}`), engines.ReadSet{"parent.spec"}},
 		"presence":  {"to ask whether a field has something reads it", script(`{"status": has(parent.spec.x)}`), engines.ReadSet{"parent.spec"}},
 		"variable":  {"a variable reads what its expression does", documentOf("variables:\n- {name: a, expression: finalizing}\nresponse: {x: '${variables.a}'}"), engines.ReadSet{"finalizing"}},
+		"children":  {"children are found by the parent's namespace", script(`{"children": inOrder(children, [], parent)}`), engines.ReadSet{"children", "parent.metadata.namespace"}},
 		"undecided": {"unless nobody asks for it", documentOf("variables:\n- {name: a, expression: finalizing}\nresponse: {x: '${parent}'}"), engines.ReadSet{"parent"}},
 	}
 	for name, c := range cases {
