@@ -27,6 +27,8 @@ type call struct {
 	reached engines.Coverage
 	// stopped is why the call can't go on, once a variable's expression found so.
 	stopped *engines.Error
+	// loops are what ${forEach} has names for, the innermost last.
+	loops []loop
 }
 
 // evaluate returns the value of an expression; where says what it is part of.
@@ -64,6 +66,11 @@ func (c *call) ResolveName(name string) (any, bool) {
 		return nil, false
 	case "request":
 		return &object{fields: c.request, reads: &c.reads}, true
+	}
+	for _, l := range slices.Backward(c.loops) {
+		if l.name == name {
+			return l.value, true
+		}
 	}
 	if v, ok := c.request[name]; ok {
 		if part := c.reads.Field(name, v); part != nil {
@@ -114,7 +121,7 @@ func (c *call) variable(name string) (any, bool) {
 }
 
 func (c *call) define(v *variable) ref.Val {
-	value, failure := c.evaluate(v.code, variablesPrefix+v.name)
+	value, failure := c.valueOf(v)
 	switch {
 	case failure == nil:
 		return value
@@ -125,4 +132,23 @@ func (c *call) define(v *variable) ref.Val {
 	default:
 		return types.WrapErr(failure)
 	}
+}
+
+// valueOf evaluates a variable.
+func (c *call) valueOf(v *variable) (ref.Val, *engines.Error) {
+	if v.value == nil {
+		return c.evaluate(v.code, variablesPrefix+v.name)
+	}
+	r := &rendering{call: c, variable: true, answer: answer{Budget: engines.MaxResponseBytes, path: engines.Path{"variables", v.name}}}
+	out, kept, err := v.value.render(r)
+	value := adapter{}.NativeToValue(out)
+	switch failed, isFailure := err.(*engines.Error); {
+	case isFailure:
+		return nil, failed
+	case v.output.TypeName() != types.OptionalType.TypeName():
+		return value, nil
+	case !kept:
+		return types.OptionalNone, nil
+	}
+	return types.OptionalOf(value), nil
 }

@@ -50,7 +50,7 @@ func (n sequence) render(r *rendering) (any, bool, error) {
 	}
 	out := make([]any, 0, len(n))
 	for _, item := range n {
-		if err := r.element(&out, func() (any, bool, error) { return item.render(r) }); err != nil {
+		if err := r.items(item, &out); err != nil {
 			return nil, false, err
 		}
 	}

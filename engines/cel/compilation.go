@@ -23,10 +23,12 @@ type compilation struct {
 	points    []engines.CoveragePoint
 }
 
-// variable is a named expression of a document.
+// variable is a named expression of a document, or a named part of a response.
 type variable struct {
-	name string
-	code *expression
+	name   string
+	code   *expression
+	value  node
+	output *cel.Type
 }
 
 func newCompilation(ctx context.Context, base *cel.Env, src engines.Source) (*compilation, error) {
@@ -51,7 +53,7 @@ func (c *compilation) use(fields []string) error {
 const variablesPrefix = "variables."
 
 func (v *variable) declaration() cel.EnvOption {
-	return cel.Variable(variablesPrefix+v.name, v.code.output)
+	return cel.Variable(variablesPrefix+v.name, v.output)
 }
 
 // expression compiles a script that is one expression.

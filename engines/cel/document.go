@@ -14,6 +14,7 @@ import (
 //
 //	variables:              # in this order, each for those after it and for the response
 //	- {name: replicas, expression: parent.spec.replicas}
+//	- {name: labels, value: {app: "${parent.metadata.name}"}}
 //	response:               # what the hook answers, with holes
 //	  status: {replicas: "${variables.replicas}"}
 //
@@ -27,6 +28,8 @@ type document struct {
 	file     *yamlFile
 	depth    int
 	anchored map[*yaml.Node]node
+	aliases  int // around what is compiled
+	aliased  int // parts that were compiled for aliases
 }
 
 func (c *compilation) document(content string) node {
@@ -58,7 +61,7 @@ func (d *document) body(at *yaml.Node, fields map[string]*yaml.Node) node {
 		d.addNodeErrorf(at, "response is required: it is what the hook answers")
 		return nil
 	}
-	return d.skeleton(fields["response"])
+	return d.single(fields["response"])
 }
 
 // severalHooks compiles the one that is asked for. Variables of all hooks are

@@ -19,6 +19,8 @@ type node interface {
 type rendering struct {
 	answer
 	call *call
+	// variable tells that what is made is a variable's value, whose name the path begins with.
+	variable bool
 }
 
 // constant is a part without holes. All responses share it.
@@ -52,8 +54,11 @@ func (x *expression) placed(err error) error {
 
 // where names the place of an expression in the response.
 func (r *rendering) where(known string) string {
-	if known != "" {
+	switch {
+	case known != "":
 		return known
+	case r.variable:
+		return r.path.String()
 	}
 	return append(engines.Path{"response"}, r.path...).String()
 }

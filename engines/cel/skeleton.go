@@ -13,6 +13,12 @@ func (d *document) skeleton(y *yaml.Node) node {
 		d.addNodeErrorf(y, "is nested more than %d deep", maxSourceNesting)
 		return nil
 	}
+	if d.aliases > 0 {
+		if d.aliased++; d.aliased > maxAliased {
+			d.addNodeErrorf(y, "aliases stand for more than %d parts of the document", maxAliased)
+			return nil
+		}
+	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return d.alias(y)
@@ -29,7 +35,9 @@ func (d *document) skeleton(y *yaml.Node) node {
 func (d *document) alias(y *yaml.Node) node {
 	if _, known := d.anchored[y.Alias]; !known {
 		d.anchored[y.Alias] = nil
+		d.aliases++
 		d.anchored[y.Alias] = d.skeleton(y.Alias)
+		d.aliases--
 	} else if d.anchored[y.Alias] == nil && len(d.problems) == 0 {
 		d.addNodeErrorf(y, "*%s stands within what it stands for", y.Value)
 	}
@@ -38,6 +46,9 @@ func (d *document) alias(y *yaml.Node) node {
 
 func (d *document) mapping(y *yaml.Node) node {
 	d.checkTag(y, "!!map")
+	if n, ok := d.directed(y); ok {
+		return n
+	}
 	n, seen := mapping{}, map[string]bool{}
 	for i := 0; i < len(y.Content); i += 2 {
 		key := d.key(y.Content[i])
@@ -47,9 +58,18 @@ func (d *document) mapping(y *yaml.Node) node {
 			}
 			seen[name] = true
 		}
-		n = append(n, entry{key: key, value: d.skeleton(y.Content[i+1])})
+		n = append(n, entry{key: key, value: d.single(y.Content[i+1])})
 	}
 	return n.fold()
+}
+
+// single compiles a part that is no item of a list.
+func (d *document) single(y *yaml.Node) node {
+	n := d.skeleton(y)
+	if _, ok := n.(*repeated); ok {
+		d.addNodeErrorf(y, "${forEach} stands in the items of lists, and this is none")
+	}
+	return n
 }
 
 // fold returns a constant, if nothing in n has a hole.
