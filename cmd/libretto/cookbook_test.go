@@ -65,8 +65,15 @@ func testRecipe(t *testing.T, name string) {
 	}
 	mustRun(t, "check", "--strict", "-f", folder)
 	tryCommands(t, readme)
-	if _, err := os.Stat(filepath.Join(folder, "schema.yaml")); err == nil && mustRun(t, "crd", folder+"/schema.yaml") != readFile(t, folder, "crd.yaml") {
-		t.Errorf("%[1]s/crd.yaml is stale: libretto crd %[1]s/schema.yaml -o %[1]s/crd.yaml", folder)
+	schemas, err := filepath.Glob(folder + "/*schema.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, schema := range schemas {
+		crd := strings.TrimSuffix(schema, "schema.yaml") + "crd.yaml"
+		if mustRun(t, "crd", schema) != readFile(t, crd) {
+			t.Errorf("%[2]s is stale: libretto crd %[1]s -o %[2]s", schema, crd)
+		}
 	}
 }
 
