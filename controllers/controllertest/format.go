@@ -96,6 +96,8 @@ type Case struct {
 	// Each makes a case for each entry: ${NAME} in the strings of the case and in the names of its fields is replaced by the entry's
 	// value. A string that is one ${NAME} and nothing else becomes the value, whatever its type.
 	Each []map[string]any `json:"each,omitempty"`
+	// From is where the case begins: after a step of a case above, whose given, definitionPatch, webhooks and skipChecks it has.
+	From *From `json:"from,omitempty"`
 	// Given are objects beyond the file's.
 	Given []Given `json:"given,omitempty"`
 	// DefinitionPatch is a merge patch on the definition.
@@ -116,8 +118,26 @@ type Case struct {
 
 	// Location is where the case begins.
 	Location engines.Location `json:"-"`
+	// inherited are the places of the first steps, which are those of another case. single is whether the case has one of its own, whose
+	// fields it has.
+	inherited []place
+	single    bool
 	// place returns where a field of the case is, whose path is written like .steps[0].want. Nil without a file.
 	place func(field string) engines.Location
+}
+
+// From names a step of another case.
+type From struct {
+	// Case is the name of a case above in the same document. What each makes of a case has its full name.
+	Case string `json:"case"`
+	// Step is the name of the step, which has step. It defaults to the last one.
+	Step string `json:"step,omitempty"`
+}
+
+// place is where a step is: a field of a case. within is the case's place, or nil.
+type place struct {
+	within func(field string) engines.Location
+	field  string
 }
 
 // Explore says how a case is explored.

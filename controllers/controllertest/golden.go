@@ -24,7 +24,7 @@ import (
 
 // record notes what happened in a step, for the golden file.
 func (s *stepRun) record() {
-	if s.testCase.Golden == "" {
+	if s.testCase.Golden == "" || s.inherits {
 		return
 	}
 	outcome := fields{{"step", len(s.outcomes) + 1}}
@@ -223,7 +223,7 @@ func mergePatchBetween(before, after map[string]any) map[string]any {
 
 // compareGolden compares what happened with the golden file, or writes it.
 func (r *runner) compareGolden() error {
-	r.field = ""
+	r.at = place{}
 	name := r.testCase.Golden
 	if name == "" || r.result.Outcome == Errored {
 		return nil

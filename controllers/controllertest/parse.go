@@ -17,9 +17,11 @@ import (
 
 // Limits of a file.
 const (
-	maxCases  = 10_000
-	maxSteps  = 1000
-	maxPasses = 1000
+	maxCases = 10_000
+	maxSteps = 1000
+	// maxInherited is how many steps the cases of a file may have in all that are those of other cases.
+	maxInherited = 20_000
+	maxPasses    = 1000
 	// maxExpanded is how many values the cases of a file may have in all, with each expanded.
 	maxExpanded = 2_000_000
 	// maxExpandedBytes is how many bytes the strings of a file may have in all in which each has replaced something.
@@ -113,12 +115,14 @@ func parse(file string, objects []*document.Object, problems []*document.Error, 
 
 // parser reads the documents of one file.
 type parser struct {
-	names    map[string]engines.Location
-	cases    int
-	values   int
-	bytes    int
-	limits   Limits
-	problems []*document.Error
+	names map[string]engines.Location
+	cases int
+	// inherited counts steps.
+	inherited int
+	values    int
+	bytes     int
+	limits    Limits
+	problems  []*document.Error
 }
 
 func (p *parser) failf(at engines.Location, format string, args ...any) {
@@ -181,6 +185,7 @@ func (p *parser) addCases(test *ControllerTest, object *document.Object, index i
 		c := Case{Location: object.Place(field), place: func(below string) engines.Location { return object.Place(field + below) }}
 		d.decode(field, fields, reflect.ValueOf(&c).Elem())
 		d.check(field, &c)
+		p.inherit(d, join(field, "from"), test, &c)
 		if c.Name == "" {
 			d.failf(field, "%s has no name", field)
 		} else if before, taken := p.names[c.Name]; taken {
@@ -193,4 +198,70 @@ func (p *parser) addCases(test *ControllerTest, object *document.Object, index i
 		p.names[c.Name] = c.Location
 		test.Cases = append(test.Cases, c)
 	}
+}
+
+// inherit puts the steps of the case that from names before those of a case. What they want is compared there.
+func (p *parser) inherit(d *decoder, field string, test *ControllerTest, c *Case) {
+	if c.From == nil || len(d.problems) > 0 {
+		return
+	}
+	i := slices.IndexFunc(test.Cases, func(other Case) bool { return other.Name == c.From.Case })
+	switch {
+	case i < 0:
+		d.failf(field, "from: there is no case %q above this one, in the same document", c.From.Case)
+		return
+	case c.Hook != "" || test.Cases[i].Hook != "":
+		d.failf(field, "from: a case that calls a hook alone has no steps")
+		return
+	case c.Given != nil || c.DefinitionPatch != nil || c.Webhooks != nil:
+		d.failf(field, "%q begins as %q does: change things in a step, with create, define or respond, and not by given, definitionPatch or webhooks",
+			c.Name, c.From.Case)
+		return
+	}
+	other := &test.Cases[i]
+	before := other.allSteps()
+	if c.From.Step != "" {
+		last := slices.IndexFunc(before, func(s Step) bool { return s.StepName == c.From.Step })
+		if last < 0 {
+			d.failf(field, "from: the case %q has no step %q: name it there with step: %s", c.From.Case, c.From.Step, c.From.Step)
+			return
+		}
+		before = before[:last+1]
+	}
+	if p.inherited += len(before); p.inherited > maxInherited {
+		d.failf(field, "the cases of the file have more than %d steps by from: split it", maxInherited)
+		return
+	}
+	for i := range before {
+		c.inherited = append(c.inherited, other.placeOf(i))
+	}
+	c.single, c.Steps, c.Step = len(c.Steps) == 0, slices.Concat(before, c.allSteps()), Step{}
+	for i := range before {
+		c.Steps[i].Want = nil
+	}
+	c.Given, c.DefinitionPatch, c.Webhooks = other.Given, other.DefinitionPatch, other.Webhooks
+	skips := map[Check]string{}
+	maps.Copy(skips, other.SkipChecks)
+	maps.Copy(skips, c.SkipChecks)
+	c.SkipChecks = skips
+}
+
+// allSteps returns the steps of a case, of which there is always one.
+func (c *Case) allSteps() []Step {
+	if len(c.Steps) == 0 {
+		return []Step{c.Step}
+	}
+	return c.Steps
+}
+
+// placeOf returns where a step is.
+func (c *Case) placeOf(step int) place {
+	own := step - len(c.inherited)
+	switch {
+	case own < 0:
+		return c.inherited[step]
+	case c.single || len(c.Steps) == 0:
+		return place{c.place, ""}
+	}
+	return place{c.place, fmt.Sprintf(".steps[%d]", own)}
 }

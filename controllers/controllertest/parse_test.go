@@ -227,3 +227,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestFromProblems checks what is said of a case that begins after a step that there is not.
+func TestFromProblems(t *testing.T) {
+	const before = "cases:\n- {name: a, steps: [{step: one}]}\n- {name: hook, hook: sync, fails: x}\n"
+	for text, want := range map[string]string{
+		"- {name: b, from: {case: c}}\n- {name: c}": `from: there is no case "c" above this one, in the same document`,
+		"- {name: b, from: {step: x}}":              `from: there is no case "" above this one, in the same document`,
+		"- {name: b, from: {case: a, step: x}}":     `from: the case "a" has no step "x": name it there with step: x`,
+		"- {name: b, from: {case: hook}}":           `from: a case that calls a hook alone has no steps`,
+		"- {name: b, from: {case: a}, given: []}":   `"b" begins as "a" does: change things in a step, with create, define or respond, and not by given, definitionPatch or webhooks`,
+		"- {name: b, from: a}":                      `from is a string, and must be an object`,
+		"- {name: long, steps: [" + strings.Repeat("{}, ", 999) + "{}]}\n- {name: 'case ${i}', each: [" + many(21, "{i: %d}, ") + "], from: {case: long}}": `the cases of the file have more than 20000 steps by from: split it`,
+	} {
+		_, problems := Parse("a_test.yaml", []byte(header+before+text))
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) || problems[0].Location.Line < 6 {
+			t.Errorf("%.80s: problems are %v, want one with %q", text, problems, want)
+		}
+	}
+}

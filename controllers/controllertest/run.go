@@ -80,8 +80,10 @@ type runner struct {
 	parents []*parentState
 	// spent is about how many bytes the case keeps, if they are bounded.
 	spent atomic.Int64
-	// field is the path of the step in its case, or empty for a case with one.
-	field string
+	// at is where the present step is. It is zero for a case with one.
+	at place
+	// inherits is set in steps of another case.
+	inherits bool
 }
 
 // caseHooks are what answers the hooks of a case.
@@ -125,10 +127,14 @@ func (r *runner) unusable(field, format string, args ...any) error {
 
 // place returns where a field of the present step is.
 func (r *runner) place(field string) engines.Location {
-	if r.testCase.place == nil {
+	within := r.testCase.place
+	if r.at.within != nil {
+		within = r.at.within
+	}
+	if within == nil {
 		return r.testCase.Location
 	}
-	return r.testCase.place(r.field + field)
+	return within(r.at.field + field)
 }
 
 // cannot notes why a case could not be run.
@@ -211,7 +217,7 @@ func (r *runner) runSteps(ctx context.Context) error {
 		return r.step(ctx, &r.testCase.Step)
 	}
 	for i := range r.testCase.Steps {
-		r.field = fmt.Sprintf(".steps[%d]", i)
+		r.at, r.inherits = r.testCase.placeOf(i), i < len(r.testCase.inherited)
 		if err := r.step(ctx, &r.testCase.Steps[i]); err != nil {
 			return err
 		}

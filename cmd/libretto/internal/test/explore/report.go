@@ -144,7 +144,7 @@ func hideValues(value any) {
 func (e *explorer) caseOf(g *group, d difference, restart bool) *controllertest.Case {
 	c := *e.Case
 	c.Name = fmt.Sprintf("%s: %s", c.Name, g.path.fault.words)
-	c.Each, c.Golden, c.Explore, c.KnownFailure = nil, "", nil, ""
+	c.Each, c.From, c.Golden, c.Explore, c.KnownFailure = nil, nil, "", nil, ""
 	steps := e.Case.Steps
 	if len(steps) == 0 {
 		steps, c.Step = []controllertest.Step{e.Case.Step}, controllertest.Step{}
