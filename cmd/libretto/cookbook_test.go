@@ -14,7 +14,7 @@ const cookbook = "docs/cookbook"
 
 var (
 	recipeRow    = regexp.MustCompile(`(?m)^\| \[([a-z-]+)\]\(([a-z-]+)/README\.md\) \|`)
-	recipeBlock  = regexp.MustCompile("(?ms)^```.*?^```$")
+	recipeBlock  = regexp.MustCompile("(?ms)^```.*?^```$|^\\|[^\n]*$") // code, and rows of tables
 	recipeScript = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 	blankLine    = regexp.MustCompile(`\n\s*\n`)
 )
@@ -41,7 +41,10 @@ func TestCookbook(t *testing.T) {
 			if strings.Count("\n"+strings.Join(listed, "\n")+"\n", "\n"+name+"\n") != 1 {
 				t.Errorf("%s/README.md does not have a row for %s once", cookbook, name)
 			}
-			t.Run(name, func(t *testing.T) { testRecipe(t, name) })
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				testRecipe(t, name)
+			})
 		}
 	}
 	if recipes < 2 || recipes != len(listed) {
