@@ -155,8 +155,8 @@ type Explore struct {
 type HookCall struct {
 	// Hook is the hook's name.
 	Hook string `json:"hook,omitempty"`
-	// Request is a part of the request. What every request has is filled in.
-	Request map[string]any `json:"request,omitempty"`
+	// Request is a part of the request, or the name of a YAML file with it, relative to the test file. What every request has is filled in.
+	Request *Given `json:"request,omitempty"`
 	// Response is a part of the expected response.
 	Response any `json:"response,omitempty"`
 }

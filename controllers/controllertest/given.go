@@ -44,10 +44,7 @@ func (r *runner) objectsOf(given Given) ([]*unstructured.Unstructured, error) {
 		}
 		return []*unstructured.Unstructured{object}, nil
 	}
-	if r.subject.ReadFile == nil {
-		return nil, fmt.Errorf("%s: there are no files here: write its objects into the test", given.File)
-	}
-	text, err := r.subject.ReadFile(given.File)
+	text, err := r.readFile(given.File)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +59,14 @@ func (r *runner) objectsOf(given Given) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return all, nil
+}
+
+// readFile returns the text of a file that is named relative to the test file.
+func (r *runner) readFile(name string) ([]byte, error) {
+	if r.subject.ReadFile == nil {
+		return nil, fmt.Errorf("%s: there are no files here: write what it has into the test", name)
+	}
+	return r.subject.ReadFile(name)
 }
 
 // isObjectOfCluster reports whether an object of a file is put into the cluster. Definitions and CustomResourceDefinitions are the

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -40,7 +41,10 @@ func (r *runner) callHook(ctx context.Context) error {
 		return r.unusable(".hook", "the definition has no hook %s: it has %s", r.testCase.Hook, listed(names))
 	}
 	script := plan.Hooks[i].Hook.Script
-	if _, given := r.testCase.Request["parameters"]; given && script != nil && script.Parameters != nil {
+	if r.request, err = r.givenRequest(); err != nil {
+		return err
+	}
+	if _, given := r.request["parameters"]; given && script != nil && script.Parameters != nil {
 		return r.unusable(".request.parameters", "the script gets the parameters of the definition, and not those of the request: write them as "+
 			"definitionPatch: {spec: {hooks: {%s: {script: {parameters: ...}}}}}", r.testCase.Hook)
 	}
@@ -73,6 +77,26 @@ func (r *runner) compareResponse(body any, err error) {
 	}
 }
 
+// givenRequest returns the part of the request that the case has, or that its file has.
+func (r *runner) givenRequest() (map[string]any, error) {
+	given := r.testCase.Request
+	switch {
+	case given == nil:
+		return nil, nil
+	case given.File == "":
+		return given.Object, nil
+	}
+	text, err := r.readFile(given.File)
+	if err != nil {
+		return nil, r.unusable(".request", "request: %w", err)
+	}
+	request, err := document.ReadObject(given.File, text)
+	if err != nil {
+		return nil, r.unusable(".request", "request: %w", err)
+	}
+	return request, r.spend(request)
+}
+
 // hookRequest returns the request of the case with what every request has.
 func (r *runner) hookRequest(plan *plan.Plan) map[string]any {
 	controller, _ := jsonvalue.Without(r.base.Definition.Object, "status")
@@ -82,11 +106,11 @@ func (r *runner) hookRequest(plan *plan.Plan) map[string]any {
 	if r.base.Definition.GetKind() == v1alpha1.DecoratorControllerKind && r.testCase.Hook != string(v1alpha1.CustomizeHook) {
 		about = "object"
 	}
-	request[about] = r.hookParent(plan, jsonvalue.ObjectIn(r.testCase.Request, about))
+	request[about] = r.hookParent(plan, jsonvalue.ObjectIn(r.request, about))
 	if r.testCase.Hook != string(v1alpha1.CustomizeHook) {
 		r.addRelated(plan, request)
 	}
-	return mergePatch(request, jsonvalue.Clone(r.testCase.Request))
+	return mergePatch(request, jsonvalue.Clone(r.request))
 }
 
 // addRelated adds what all requests have but those of the customize hook.

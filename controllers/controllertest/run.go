@@ -82,6 +82,8 @@ type runner struct {
 	spent atomic.Int64
 	// at is where the present step is. It is zero for a case with one.
 	at place
+	// request is what the case has of a hook's request.
+	request map[string]any
 	// inherits is set in steps of another case.
 	inherits bool
 }

@@ -81,7 +81,7 @@ func (r *runner) secrets() []string {
 			}
 		}
 	}
-	for _, value := range []any{r.testCase.Request, r.testCase.Response} {
+	for _, value := range []any{r.request, r.testCase.Response} {
 		all = append(all, jsonvalue.SecretTexts(nil, value, func(jsonvalue.Path) bool { return false })...)
 	}
 	return all

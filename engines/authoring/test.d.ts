@@ -89,3 +89,9 @@ declare module "libretto/test" {
   }
   export const expect: Expect;
 }
+
+/** A YAML file beside a test, as text: parseYAML of libretto returns its value. */
+declare module "*.yaml" {
+  const text: string;
+  export default text;
+}

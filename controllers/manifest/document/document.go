@@ -87,6 +87,28 @@ func read(file string, text []byte, values *int) ([]*Object, []*Error) {
 	return objects, problems
 }
 
+// ReadObject returns the object that the only document of a file is. It may be of any kind, and of none.
+func ReadObject(file string, text []byte) (map[string]any, error) {
+	parts, problem := split(file, text)
+	if problem != nil {
+		return nil, problem
+	}
+	var all []map[string]any
+	for _, p := range parts {
+		fields, _, problems := p.fields()
+		if len(problems) > 0 {
+			return nil, problems[0]
+		}
+		if fields != nil {
+			all = append(all, fields)
+		}
+	}
+	if len(all) != 1 {
+		return nil, errorAt(engines.Location{File: file}, "has %d documents with an object, and must have one", len(all))
+	}
+	return all[0], nil
+}
+
 // Check returns an error if a YAML or JSON file is too large, too deep or grows too much when its aliases are
 // expanded. It accepts what is not YAML, as any parser refuses that at once.
 func Check(file string, text []byte) error { return check(file, text, nil) }
@@ -115,28 +137,37 @@ func check(file string, text []byte, values *int) error {
 
 // objects returns the objects of one document.
 func (p part) objects() ([]*Object, []*Error) {
+	fields, root, problems := p.fields()
+	if fields == nil {
+		return nil, problems
+	}
+	return p.flatten(p.object(fields, root))
+}
+
+// fields returns the object that a document is, or nil if it is empty.
+func (p part) fields() (map[string]any, *yaml.Node, []*Error) {
 	root, problem := p.parse()
 	if problem == nil && root != nil {
 		problem = p.bound(root)
 	}
 	if problem != nil {
-		return nil, []*Error{problem}
+		return nil, nil, []*Error{problem}
 	}
 	if root == nil || isNull(root) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if duplicates := p.duplicates(root); len(duplicates) > 0 {
-		return nil, duplicates
+		return nil, nil, duplicates
 	}
 	value, err := p.value()
 	if err != nil {
-		return nil, []*Error{p.syntaxError(err)}
+		return nil, nil, []*Error{p.syntaxError(err)}
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, []*Error{errorAt(p.place(root), "is no object: apiVersion, kind and metadata are missing")}
+		return nil, nil, []*Error{errorAt(p.place(root), "is no object: apiVersion, kind and metadata are missing")}
 	}
-	return p.flatten(p.object(fields, root))
+	return fields, root, nil
 }
 
 // value returns the document's value as unstructured objects have it: whole numbers are int64.
