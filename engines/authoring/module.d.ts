@@ -231,11 +231,11 @@ export function wantedOrdinals(objects: { metadata: { name: string } }[], base: 
  * inOrder({"ConfigMap.v1": {}}, [[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}]], null)
  * // [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]
  */
-export function inOrder<Child extends DesiredObject>(
+export function inOrder<Stage extends DesiredObject[]>(
   groups: { [group: string]: { [key: string]: any } },
-  stages: Child[][],
+  stages: Stage[],
   parent: { metadata: { namespace?: string | null } } | null,
-): Child[];
+): Stage[number][];
 
 /**
  * The answer of a finalize hook that deletes the children of stages from the last stage to
@@ -245,11 +245,11 @@ export function inOrder<Child extends DesiredObject>(
  * tearDown({"ConfigMap.v1": {"a": {"kind": "ConfigMap"}}}, [[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]], null)
  * // {"children": [], "finalized": false}
  */
-export function tearDown<Child extends DesiredObject>(
+export function tearDown<Stage extends DesiredObject[]>(
   groups: { [group: string]: { [key: string]: any } },
-  stages: Child[][],
+  stages: Stage[],
   parent: { metadata: { namespace?: string | null } } | null,
-): { children: Child[]; finalized: boolean };
+): { children: Stage[number][]; finalized: boolean };
 
 /**
  * The number n if the name is base-n, such as that of a pod of a StatefulSet, or else null. Also in CEL.

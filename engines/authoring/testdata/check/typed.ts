@@ -119,7 +119,8 @@ export function library({ parent, children, related }: CompositeRequest<CatSet, 
   const units: (string | number)[] = [
     parseQuantity("1Gi") + parseDuration("1s"), formatQuantity(1, "BinarySI"), formatDuration(3), compareQuantities("1", 2), addQuantities("1", 2),
   ];
-  console.log(inOrder(children, [rest], parent), tearDown(children, [rest], parent).finalized, units, findChild(children, rest[0]!, parent)?.status);
+  const stages = [[statefulSet({ name: "a", podSpec: { containers: [] } })], [job({ name: "a", podSpec: { containers: [] } })], [web]]; // of several kinds
+  console.log(inOrder(children, stages, parent)[0]?.kind, inOrder(children, [rest], parent), tearDown(children, stages, parent).finalized, units, findChild(children, rest[0]!, parent)?.status);
   const one: Pod = merge({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", uid: "", namespace: "" } } as Pod, { spec: {} });
   return { status: { one }, children: [withLabels(web, { a: "b" }), pod({ name: "a", podSpec: { containers: [] } })] };
 }
