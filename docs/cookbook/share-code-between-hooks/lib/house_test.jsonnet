@@ -2,8 +2,8 @@ local house = import 'house.libsonnet';
 
 {
   labels: {
-    actual: house.labels({ metadata: { name: 'orders' }, spec: { team: 'shop' } }),
-    expected: { app: 'orders', team: 'shop' },
+    actual: house.labels({ metadata: { name: 'search' }, spec: { team: 'shop' } }),
+    expected: { app: 'search', team: 'shop' },
   },
   image: {
     local image(name) = house.image(name, 'registry.example.com'),
