@@ -27,7 +27,7 @@ func (b *bundledTree) compile() (*goja.Program, error) {
 	if err != nil {
 		return nil, b.parseError(err, positions)
 	}
-	if err := checkPatterns(parsed); err != nil {
+	if err := expandPatterns(parsed); err != nil {
 		return nil, err
 	}
 	if b.coverage {

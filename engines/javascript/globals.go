@@ -23,14 +23,16 @@ var globalsText string
 
 // globalsProgram is globals.js as a function of what it takes.
 var globalsProgram = sync.OnceValue(func() *goja.Program {
-	return goja.MustCompile(ownPath+"/globals>", "(function (define, encodeUTF8, decodeUTF8) { return ("+globalsText+")})", true)
+	const start, end = "(function (define, encodeUTF8, decodeUTF8, expandPattern) { return (", ")})"
+	return goja.MustCompile(ownPath+"/globals>", start+globalsText+end, true)
 })
 
 // globalParts are the parts of globals.js, with what the code of a script has that may use them. A runtime is made for each call, so
 // that those without a use would cost each call several times of what it costs to make one.
 var globalParts = map[string]*regexp.Regexp{
-	"groupBy": regexp.MustCompile(`groupBy`),
-	helpers:   regexp.MustCompile(`\bIterator\b`),
+	"groupBy":  regexp.MustCompile(`groupBy`),
+	"patterns": regexp.MustCompile(`\bRegExp\b`),
+	helpers:    regexp.MustCompile(`\bIterator\b`),
 	// Whatever returns an iterator. No script can see that their prototype has no helpers if it can't have one.
 	laterHelpers: regexp.MustCompile(`\b(?:keys|values|entries|matchAll)\b|Symbol\.iterator|\bfunction\*|\*[\w$\["']`),
 	"texts":      regexp.MustCompile(`Text(?:En|De)coder`),
@@ -69,7 +71,8 @@ func (i *isolate) addGlobals(parts []string) error {
 		return err
 	}
 	given, _ := goja.AssertFunction(wrapper)
-	functions, err := given(goja.Undefined(), i.rt.ToValue(i.defineHidden), i.rt.ToValue(i.encodeUTF8), i.rt.ToValue(i.decodeUTF8))
+	functions, err := given(goja.Undefined(), i.rt.ToValue(i.defineHidden), i.rt.ToValue(i.encodeUTF8), i.rt.ToValue(i.decodeUTF8),
+		i.rt.ToValue(i.expandPattern))
 	if err != nil {
 		return err
 	}

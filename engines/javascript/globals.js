@@ -32,6 +32,22 @@
     });
   },
 
+  // Patterns that are made of text while the script runs. Those that are written in it are expanded when it is compiled.
+  patterns() {
+    const native = globalThis.RegExp;
+    const given = (args) => {
+      const [pattern, flags] = args;
+      return typeof pattern === "string" && typeof flags === "string" && flags.includes("u") ? [expandPattern(pattern), flags] : args;
+    };
+    function RegExp(pattern, flags) {
+      const args = given([pattern, flags]);
+      return new.target === undefined ? native(...args) : Reflect.construct(native, args, new.target);
+    }
+    Object.defineProperties(RegExp, Object.getOwnPropertyDescriptors(native));
+    define(native.prototype, { constructor: RegExp });
+    define(globalThis, { RegExp });
+  },
+
   iterators() {
     const prototype = Object.getPrototypeOf(Object.getPrototypeOf([].values()));
     // In a loop over these an iterator is closed when the loop is left, and its own Symbol.iterator is not asked for.
