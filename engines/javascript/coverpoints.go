@@ -40,6 +40,7 @@ func (p *program) reached(i *isolate) engines.Coverage {
 // takeReport is what a bundle gives its function to.
 func (i *isolate) takeReport(call goja.FunctionCall) goja.Value {
 	i.report, _ = goja.AssertFunction(call.Argument(0))
+	i.held = append(i.held, call.Argument(0))
 	return goja.Undefined()
 }
 

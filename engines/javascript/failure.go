@@ -145,11 +145,16 @@ func frames(stack []goja.StackFrame) []frame {
 
 // functionName returns the name of a function, or "" for the wrapper of a module.
 func functionName(function string) string {
-	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, testNamespace+":") ||
-		strings.HasPrefix(function, missingNamespace+":") {
+	if isModule(function) {
 		return ""
 	}
 	return function
+}
+
+// isModule reports whether a name is that of the function that esbuild makes of a module.
+func isModule(function string) bool {
+	return strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, testNamespace+":") ||
+		strings.HasPrefix(function, missingNamespace+":")
 }
 
 // stackLine matches how goja formats a frame, with its program counter in the last brackets.

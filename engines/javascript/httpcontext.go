@@ -14,13 +14,13 @@ import (
 
 // runContext calls a function that was written for metacontroller's Node.js
 // server: it takes {request: {body}} and returns {status, body, headers}.
-func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
+func (p *program) runContext(i *realm, call engines.Call) (any, error) {
 	request, argument := i.rt.NewObject(), i.rt.NewObject()
 	body := i.requestView(p.script.WithParameters(call.Request))
 	if err := errors.Join(request.Set("body", body), argument.Set("request", request)); err != nil {
 		return nil, err
 	}
-	result, err := p.answer(i, argument)
+	result, err := i.answer(argument)
 	if err != nil {
 		return nil, err
 	}

@@ -15,31 +15,50 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// isolate is a runtime for one call. Nothing in it outlives the call.
+// isolate is a runtime and what the host has beside it. No call sees what another has left there.
 type isolate struct {
 	// hook is the function of the hook, once it is found.
-	hook      goja.Value
-	rt        *goja.Runtime
-	console   console
-	readClock bool
-	request   *object // made by requestView
-	rounded   engines.Rounded
-	report    goja.Callable // returns the variables of coverage
-	missed    missed        // the last one
-	files     engines.Files // are quoted in messages of tests
+	hook goja.Value
+	// held are the values that the host has and that the runtime may reach in no other way.
+	held    []goja.Value
+	rt      *goja.Runtime
+	console console
+	// readClock and drewRandom are whether the script did.
+	readClock, drewRandom bool
+	// loading is whether modules run, and no hook.
+	loading bool
+	// interrupted is whether the runtime may be interrupted yet, though nothing runs.
+	interrupted bool
+	request     *object // made by requestView
+	rounded     engines.Rounded
+	report      goja.Callable // returns the variables of coverage
+	missed      missed        // the last one
+	files       engines.Files // are quoted in messages of tests
 }
 
 func newIsolate(now time.Time, seed string) *isolate {
 	i := &isolate{rt: goja.New()}
 	i.rt.SetMaxCallStackSize(maxCallDepth)
 	i.rt.SetParserOptions(optionThatCalls(parser.WithDisableSourceMaps, i.rejectCode))
+	i.setSources(now, seed)
+	i.install()
+	return i
+}
+
+// setSources sets the time and the random numbers of a call.
+func (i *isolate) setSources(now time.Time, seed string) {
 	i.rt.SetTimeSource(func() time.Time {
+		if i.loading && i.isInPackage() {
+			return time.Unix(0, 0).UTC()
+		}
 		i.readClock = true
 		return now
 	})
-	i.rt.SetRandSource(randomFrom(seed))
-	i.install()
-	return i
+	random := randomFrom(seed)
+	i.rt.SetRandSource(func() float64 {
+		i.drewRandom = true
+		return random()
+	})
 }
 
 // optionThatCalls returns a parser option that calls instead. The type of options is unexported, so
@@ -88,7 +107,7 @@ func (i *isolate) guard(ctx context.Context, f func() (any, error)) (any, error)
 		return nil, engines.Ended(ctx)
 	}
 	stop := context.AfterFunc(ctx, func() { i.rt.Interrupt(ctx.Err()) })
-	defer stop()
+	defer func() { i.interrupted = !stop() }()
 	answer, err := i.protect(f)
 	if err == nil {
 		return answer, nil

@@ -1,12 +1,10 @@
 // Package javascript is the engine for hooks written in JavaScript or
 // TypeScript, as ES modules or CommonJS.
 //
-// At load the module tree is bundled in memory by esbuild, which also lowers what
-// goja does not know, and compiled once. Each call gets a goja runtime of its
-// own, so that no call can see the state of another one; making one costs
-// less than a microsecond. The request is not copied into the runtime. The
-// script sees it through views, which convert only the values that are read and keep what
-// the script writes (see view.go).
+// At load the module tree is bundled in memory by esbuild, which also lowers what goja does not know, and compiled once. The modules run
+// once, and what they left of a goja runtime is restored before each call, so that no call can see the state of another one (see
+// realm.go). The request is not copied into the runtime. The script sees it through views, which convert only the values that are read
+// and keep what the script writes (see view.go).
 //
 // A script can neither read files nor reach a network, and has no timers and no
 // environment. This package can't bound the memory of a script, or stop one within a

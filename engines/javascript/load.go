@@ -15,16 +15,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// load runs the modules once, to see that they run and export the hook's function.
+// load runs the modules, to see that they run and export the hook's function.
 func (p *program) load(ctx context.Context) error {
-	i := newIsolate(time.Unix(0, 0).UTC(), "")
-	_, err := i.guard(ctx, func() (any, error) {
-		_, err := p.function(i)
-		if err == nil && !p.ofTests && p.script.Signature != engines.HTTPContext {
-			p.parameters = i.manyParameters()
-		}
-		return nil, err
-	})
+	r, err := p.newRealm(ctx, time.Unix(0, 0).UTC(), "")
+	if err == nil && !p.ofTests && p.script.Signature != engines.HTTPContext {
+		p.parameters = r.manyParameters()
+	}
+	p.release(r, err)
 	var e *engines.Error
 	if errors.As(err, &e) && e.Kind == engines.Failed && ctx.Err() == nil {
 		e.Kind = engines.Invalid
@@ -133,6 +130,7 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
 	}
+	i.held = append(i.held, module)
 	given := []goja.Value{module, exports, i.rt.ToValue(i.callAuthoring), goja.Undefined()}
 	if p.ofTests {
 		given[3] = i.rt.ToValue(i.stack)

@@ -8,7 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// TestMessages has the messages of calls in docs/design/messages.md that the JavaScript engine writes: each names the value, its place and what to do.
+// TestMessages has the messages of calls in docs/design/messages.md that the JavaScript engine writes: each names the value, its place
+// and what to do.
 func TestMessages(t *testing.T) {
 	const orDefault = ": look whether it is there, or write ?? {} or ?? []"
 	cases := map[string]struct{ reason, body, want string }{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"sync/atomic"
 
 	"github.com/dop251/goja"
 
@@ -22,6 +23,8 @@ type program struct {
 	ofTests  bool
 	// parameters is what to do about a hook that takes more than one, or "".
 	parameters string
+	// idle is the realm of the next call. It is nil while a call has it, and if there is none.
+	idle atomic.Pointer[realm]
 	// points are what calls mark, before those of files that the script does not import. Nil means that they mark none.
 	points []engines.CoveragePoint
 }
@@ -32,23 +35,26 @@ func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
 // Warnings returns the errors of modules that packages in the tree require and that are missing.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
-// Run answers one call in a runtime of its own. Parts of the request that the
+// Run answers one call in a runtime that it has to itself. Parts of the request that the
 // script returns unchanged are not copied.
 // The response has the log even with an error.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	i := newIsolate(call.Now, call.Seed)
-	i.files = p.script.Files
-	body, err := i.guard(ctx, func() (any, error) {
-		if p.script.Signature == engines.HTTPContext {
-			return p.runContext(i, call)
-		}
-		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
-	})
+	i, err := p.realm(ctx, call)
+	var body any
+	if err == nil {
+		body, err = i.guard(ctx, func() (any, error) {
+			if p.script.Signature == engines.HTTPContext {
+				return p.runContext(i, call)
+			}
+			return i.answer(i.requestView(p.script.WithParameters(call.Request)))
+		})
+	}
 	p.explained(err, cmp.Or(p.hint(err), i.hint(err, call.Request)))
-	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i)}
+	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i.isolate)}
 	if err == nil {
 		response.Read = i.request.reads.Set()
 	}
+	p.release(i, err)
 	return response, err
 }
 
@@ -68,19 +74,15 @@ func (p *program) hint(err error) string {
 }
 
 // answer calls the function with argument and converts its result.
-func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
-	function, err := p.function(i)
+func (r *realm) answer(argument goja.Value) (any, error) {
+	result, err := r.call(goja.Undefined(), argument)
 	if err != nil {
 		return nil, err
 	}
-	result, err := function(goja.Undefined(), argument)
-	if err != nil {
+	if result, err = r.promiseResult(result); err != nil {
 		return nil, err
 	}
-	if result, err = i.promiseResult(result); err != nil {
-		return nil, err
-	}
-	return i.export(result)
+	return r.export(result)
 }
 
 // promiseResult returns the value of a promise. All that can settle one has run by now,
