@@ -58,7 +58,8 @@ const (
 	RuleWanted = "wanted"
 	// RuleFlapping forbids that a host creates a child again as it was when it deleted it.
 	RuleFlapping = "flapping"
-	// RuleRolling forbids that a host deletes a child of a rolling update while another one of the same parent is missing.
+	// RuleRolling forbids that a host deletes a child of a rolling update while another one of the same parent is missing, unless somebody
+	// else has changed it.
 	RuleRolling = "rolling"
 	// RuleOwner asks of each child that is created that it has one controller, which is a parent that was there.
 	RuleOwner = "owner"
@@ -208,6 +209,8 @@ func (c *Checker) checkObserved(writes []Write) {
 type state struct {
 	// here reports whether the child is there. If its last write was a host's, it has what was given then.
 	here, byHost bool
+	// byOther reports whether its last write was somebody else's.
+	byOther bool
 	// givenValue and givenNote are what a host has given it last.
 	givenValue, givenNote int
 	// deletion is the last write if a host has deleted it.
@@ -257,7 +260,7 @@ func (c *Checker) childWritten(w Write, child Child) {
 	}
 	switch {
 	case w.Process == "": // Somebody else's write explains what a host does about it, whatever it was.
-		s.here, s.byHost, s.deletion = w.Verb != "delete", false, nil
+		s.here, s.byHost, s.byOther, s.deletion = w.Verb != "delete", false, true, nil
 	case w.Verb == "delete":
 		if !c.deleted[child.Parent] {
 			c.checkDeletion(w, child, s)
@@ -265,7 +268,7 @@ func (c *Checker) childWritten(w Write, child Child) {
 		s.here, s.deletion = false, &w
 	default:
 		c.checkContent(w, child, s)
-		s.here, s.byHost, s.deletion = true, true, nil
+		s.here, s.byHost, s.byOther, s.deletion = true, true, false, nil
 		s.givenValue, s.givenNote = version(w.data("value")), version(w.data("note"))
 	}
 }
@@ -292,7 +295,7 @@ func (c *Checker) checkDeletion(w Write, child Child, s *state) {
 	case s.byHost && s.givenValue == c.value && s.givenNote == c.notes[child.Noted]:
 		c.reportf(RuleWanted, w, "it is as the newest inputs want it: value v%d, note v%d", s.givenValue, s.givenNote)
 	}
-	if !child.Rolling {
+	if !child.Rolling || s.byOther { // What another writer has changed is set right at once.
 		return
 	}
 	for name, other := range c.children {

@@ -165,6 +165,10 @@ func TestCheck(t *testing.T) {
 			[]string{RuleFlapping}},
 		"two of a rolling update": {begin().child("x.1", "create", "c-0-0", 1, 1).child("x.1", "create", "c-0-1", 1, 1).script(2).
 			child("x.1", "delete", "c-0-0", 0, 0).child("x.1", "delete", "c-0-1", 0, 0), []string{RuleRolling}},
+		"one of a rolling update, and one that somebody changed": {
+			begin().child("x.1", "create", "c-0-0", 1, 1).child("x.1", "create", "c-0-1", 1, 1).script(2).child("", "update", "c-0-1", 0, 1).
+				child("x.1", "delete", "c-0-0", 0, 0).child("x.1", "delete", "c-0-1", 0, 0), nil,
+		},
 		"one after another": {begin().child("x.1", "create", "c-0-0", 1, 1).child("x.1", "create", "c-0-1", 1, 1).script(2).
 			child("x.1", "delete", "c-0-0", 0, 0).child("x.1", "create", "c-0-0", 2, 1).child("x.1", "delete", "c-0-1", 0, 0), nil},
 		"a child of a parent that never was": {
