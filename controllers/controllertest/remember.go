@@ -27,6 +27,14 @@ func Remember(programs map[string]engines.Program) map[string]engines.Program {
 	return all
 }
 
+// Forget returns the program that one of Remember runs, or the program itself.
+func Forget(program engines.Program) engines.Program {
+	if p, remembers := program.(rememberingProgram); remembers {
+		return p.Program
+	}
+	return program
+}
+
 // runAgain runs a program for a call that was made before. The second answer is remembered for itself.
 func runAgain(ctx context.Context, program engines.Program, call engines.Call) (engines.Response, error) {
 	if p, remembers := program.(rememberingProgram); remembers {

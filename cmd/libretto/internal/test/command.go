@@ -43,6 +43,7 @@ type testOptions struct {
 	scriptsDir  string
 	coverage    coverageOptions
 	exploring   exploreOptions
+	benching    benchOptions
 }
 
 // Command returns libretto test.
@@ -101,6 +102,7 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below, like that of serve")
 	o.coverage.addTo(f)
 	o.exploring.addTo(f)
+	o.benching.addTo(f)
 }
 
 // testRun is one use of the command.
@@ -194,7 +196,7 @@ func (t *testRun) check() (err error) {
 	case t.slowest < 0:
 		return fmt.Errorf("--slowest %d: must not be negative", t.slowest)
 	}
-	if err := errors.Join(t.coverage.check(t.watch), t.exploring.check()); err != nil {
+	if err := errors.Join(t.coverage.check(t.watch), t.exploring.check(), t.checkBench()); err != nil {
 		return err
 	}
 	if t.run != "" {
@@ -254,6 +256,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		},
 	}
 	t.exploring.apply(&options, func(text string) { fmt.Fprintln(t.Stderr, text) })
+	measured := t.benching.apply(&options)
 	summary, err = suite.Run(ctx, options)
 	if err != nil {
 		return summary, err
@@ -264,6 +267,9 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	if t.collector != nil {
 		t.covered = t.collector.Report()
 		total.Coverage = t.covered
+	}
+	if measured != nil {
+		total.Benchmarks = measured.all
 	}
 	if total.Total() > 0 || t.output != "text" {
 		for _, r := range reporters {
@@ -277,6 +283,9 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	}
 	if t.covered != nil {
 		failed = errors.Join(failed, t.coverage.write(out, t.covered))
+	}
+	if measured != nil {
+		failed = errors.Join(failed, measured.write(out))
 	}
 	return summary, failed
 }

@@ -27,6 +27,8 @@ type jsonReport struct {
 	Results         []jsonResult `json:"results"`
 	// Coverage is absent unless --coverage is given.
 	Coverage *coverage.Report `json:"coverage,omitempty"`
+	// Benchmarks are absent unless --bench is given.
+	Benchmarks []benchmark `json:"benchmarks,omitempty"`
 }
 
 type jsonResult struct {
@@ -84,6 +86,6 @@ func (j *jsonReporter) Close(s Summary) error {
 	return encoder.Encode(jsonReport{
 		Passed: s.Counts[controllertest.Passed], Failed: s.Counts[controllertest.Failed], Errored: s.Counts[controllertest.Errored],
 		Skipped: s.Counts[controllertest.Skipped], NotRun: s.NotRun, Seed: s.Seed, DurationSeconds: s.Duration.Seconds(), Results: j.results,
-		Coverage: s.Coverage,
+		Coverage: s.Coverage, Benchmarks: s.Benchmarks,
 	})
 }

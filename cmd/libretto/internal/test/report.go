@@ -31,6 +31,8 @@ type Summary struct {
 	Slowest []controllertest.Result
 	// Coverage is what the cases reached in scripts, or nil if that was not counted.
 	Coverage *coverage.Report
+	// Benchmarks are what calls cost, if that was measured.
+	Benchmarks []benchmark
 }
 
 // Total returns the number of results.
