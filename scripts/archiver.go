@@ -12,9 +12,11 @@ import (
 const (
 	// minArchiveInterval is the minimum time between two writes for one tree, so
 	// that a burst of edits is no burst of writes. archivePause is how many times as long as a write
-	// took is waited, so that edits of a large tree don't keep the host busy with packing.
+	// took is waited, so that edits of a large tree don't keep the host busy with packing. maxArchivePause
+	// bounds that: a write may have waited for an API server, and what is not archived is lost with the process.
 	minArchiveInterval = 100 * time.Millisecond
 	archivePause       = 4
+	maxArchivePause    = time.Second
 	// archiveRetry and maxArchiveRetry are the first and the last delay before a retry.
 	archiveRetry    = time.Second
 	maxArchiveRetry = time.Minute
@@ -125,9 +127,14 @@ func (a *archiver) run(ctx context.Context) {
 		case failed:
 			pause, again = time.After(again), min(2*again, maxArchiveRetry)
 		case tried:
-			pause = time.After(max(minArchiveInterval, archivePause*time.Since(began)))
+			pause = time.After(pauseAfter(time.Since(began)))
 		}
 	}
+}
+
+// pauseAfter returns how long to wait after archiving took so long.
+func pauseAfter(took time.Duration) time.Duration {
+	return min(max(minArchiveInterval, archivePause*took), maxArchivePause)
 }
 
 // archive archives what waits, the oldest first. What can't be archived goes on waiting.
