@@ -105,7 +105,8 @@ type Case struct {
 	// Webhooks are canned responses, by hook.
 	Webhooks   map[string]WebhookResponse `json:"webhooks,omitempty"`
 	SkipChecks map[Check]string           `json:"skipChecks,omitempty"`
-	// Golden is the file, relative to the test file, with all that happens in the steps. It is written by --update.
+	// Golden is the file, relative to the test file, with all that happens in the steps, or the whole response of a hook that is called
+	// alone. It is written by --update.
 	Golden string `json:"golden,omitempty"`
 	// Steps are done in turn.
 	Steps []Step `json:"steps,omitempty"`
@@ -297,6 +298,9 @@ type Want struct {
 	ResyncAfter *metav1.Duration `json:"resyncAfter,omitempty"`
 	// Finalized reports whether the parent is gone.
 	Finalized *bool `json:"finalized,omitempty"`
+	// Snapshot is the file, relative to the test file, with the status of the parents and with the objects that they control. It is
+	// written by --update.
+	Snapshot string `json:"snapshot,omitempty"`
 	// Waiting is what waits: the names of all children that differ from what the hook wants and were not changed; or {reason, message}, if
 	// the last answer of a hook has waiting in place of its list; or none, if none has. The message is a regular expression.
 	Waiting *Waiting `json:"waiting,omitempty"`

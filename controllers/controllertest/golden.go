@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -224,25 +225,55 @@ func mergePatchBetween(before, after map[string]any) map[string]any {
 // compareGolden compares what happened with the golden file, or writes it.
 func (r *runner) compareGolden() error {
 	r.at = place{}
-	name := r.testCase.Golden
+	return r.compareFile(".golden", r.testCase.Golden, "what happens", func(want any) string {
+		parts, _ := want.([]any)
+		return formatOutcomes(keepParts(r.outcomes, parts))
+	})
+}
+
+// compareSnapshot compares the parents' status and what they control with a file, or writes it.
+func (c *comparison) compareSnapshot() error {
+	if c.want.Snapshot == "" {
+		return nil
+	}
+	all := []any{}
+	for _, object := range c.all {
+		kept := c.simplified(object.Object)
+		switch {
+		case slices.ContainsFunc(c.parents, func(p *parentState) bool { return object.GetUID() == p.uid }):
+			kept = map[string]any{"status": withObject(kept["status"])}
+		case slices.Contains(c.controlled, object):
+			delete(kept, "status") // It is that of other controllers.
+		default:
+			continue
+		}
+		metadata := maps.Clone(jsonvalue.ObjectIn(kept, "metadata"))
+		delete(metadata, "ownerReferences")
+		kept["metadata"] = mergePatch(metadata, jsonvalue.ObjectIn(identity(object.Object), "metadata"))
+		kept["apiVersion"], kept["kind"] = object.GetAPIVersion(), object.GetKind()
+		all = append(all, kept)
+	}
+	return c.compareFile(".want.snapshot", c.want.Snapshot, "what there is", func(any) string { return inlineYAML(all) + "\n" })
+}
+
+// compareFile compares a value with that of a file, or writes the file. textOf returns the value as YAML; it is given what the file has.
+func (r *runner) compareFile(field, name, what string, textOf func(want any) string) error {
 	if name == "" || r.result.Outcome == Errored {
 		return nil
 	}
-	if r.subject.ReadFile == nil {
-		return r.unusable(".golden", "golden: there are no files here")
-	}
-	before, err := r.subject.ReadFile(name)
+	short := strings.TrimPrefix(field[strings.LastIndex(field, "."):], ".")
+	before, err := r.readFile(name)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
-		return r.unusable(".golden", "golden: %w", err)
+		return r.unusable(field, "%s: %w", short, err)
 	}
 	// What is known to be wrong is not recorded as what is wanted.
 	rewrites := r.subject.WriteFile != nil && r.testCase.KnownFailure == ""
-	var want []any
+	var want any
 	if err := yaml.Unmarshal(before, &want); err != nil && !rewrites {
-		return r.unusable(".golden", "golden: %s: %w", name, err)
+		return r.unusable(field, "%s: %s: %w", short, name, err)
 	}
-	text := r.masker().Mask(formatOutcomes(keepParts(r.outcomes, want)))
+	text := r.masker().Mask(textOf(want))
 	if rewrites {
 		if string(before) == text {
 			return nil
@@ -254,19 +285,19 @@ func (r *runner) compareGolden() error {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
 			remedy = "name a file below the folder of the test file, which --update can write"
 		}
-		r.fail(Failure{Location: r.place(".golden"), Message: name + " does not exist: " + remedy})
+		r.fail(Failure{Location: r.place(field), Message: name + " does not exist: " + remedy})
 		return nil
 	}
-	var got []any
+	var got any
 	if err := yaml.Unmarshal([]byte(text), &got); err != nil {
-		return fmt.Errorf("what happened is no YAML: %w", err)
+		return fmt.Errorf("%s is no YAML: %w", what, err)
 	}
-	changes := valueChanges(any(want), any(got))
+	changes := valueChanges(want, got)
 	if len(changes) > 0 {
 		first, _, _ := strings.Cut(strings.TrimLeft(changes[0], "-+ "), ":")
 		r.fail(Failure{
-			Location: r.place(".golden"), Diff: textDiff(string(before), text),
-			Message: fmt.Sprintf("what happens is not as in %s: %s differs, and %d lines in all", name, first, len(changes)),
+			Location: r.place(field), Diff: textDiff(string(before), text),
+			Message: fmt.Sprintf("%s is not as in %s: %s differs, and %d lines in all", what, name, first, len(changes)),
 		})
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -56,7 +57,12 @@ func (r *runner) callHook(ctx context.Context) error {
 	})
 	r.result.Logs = response.Logs
 	r.compareResponse(response.Body, err)
-	return nil
+	if err != nil {
+		return nil
+	}
+	return r.compareFile(".golden", r.testCase.Golden, "the response", func(any) string {
+		return inlineYAML(stage.HideSecrets(response.Body, r.schemaOf)) + "\n"
+	})
 }
 
 // compareResponse compares what a hook returned with what the case wants.
@@ -72,7 +78,7 @@ func (r *runner) compareResponse(body any, err error) {
 	case c.Fails != "":
 	case err != nil:
 		r.fail(Failure{Location: c.Location, Message: "the hook fails: " + err.Error(), Script: scriptPlace(err)})
-	default:
+	case c.Response != nil:
 		r.comparePart(".response", "the response", c.Response, body)
 	}
 }

@@ -53,6 +53,9 @@ func (s *stepRun) compare(ctx context.Context) error {
 	c.compareWrites()
 	c.compareEvents()
 	c.compareLogs()
+	if err := c.compareSnapshot(); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err // What was compared by then says nothing about the rest.
 	}

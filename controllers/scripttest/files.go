@@ -24,6 +24,14 @@ func (r *run) missingFiles(test *controllertest.ControllerTest, c *controllertes
 		need(given.File)
 	}
 	need(c.Golden)
+	if c.Request != nil {
+		need(c.Request.File)
+	}
+	for _, step := range append(c.Steps, c.Step) {
+		if step.Want != nil {
+			need(step.Want.Snapshot)
+		}
+	}
 	return missing
 }
 

@@ -90,7 +90,7 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.shuffle, "shuffle", o.shuffle, "run the cases in another order: a seed, on or 0 (a new seed, which is printed), or off")
 	f.BoolVar(&o.failFast, "fail-fast", o.failFast, "stop after the first case that fails")
 	f.IntVar(&o.slowest, "slowest", o.slowest, "list that many of the slowest cases")
-	f.BoolVar(&o.update, "update", o.update, "write golden files in place of comparing them")
+	f.BoolVar(&o.update, "update", o.update, "write golden files and snapshots in place of comparing them")
 	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
 	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(Formats, ", ")+" (annotations of a workflow)")
 	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
