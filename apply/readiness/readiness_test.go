@@ -108,6 +108,23 @@ func TestSucceeded(t *testing.T) {
 	}
 }
 
+// TestRevision checks that the revision of a StatefulSet is that of its template, however often it was scaled.
+func TestRevision(t *testing.T) {
+	revision := func(spec string, generation int64) any {
+		o := parse(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: `+spec+`}`)
+		o.SetGeneration(generation)
+		status, _ := Succeeded(o, time.Unix(0, 0))
+		return status["updateRevision"]
+	}
+	first := revision(`{replicas: 1, template: {spec: {image: a}}}`, 1)
+	if scaled := revision(`{replicas: 2, template: {spec: {image: a}}}`, 2); scaled != first {
+		t.Errorf("scaled, it has the revision %v, and before %v", scaled, first)
+	}
+	if other := revision(`{replicas: 2, template: {spec: {image: b}}}`, 2); other == first {
+		t.Errorf("another template has the revision %v, too", other)
+	}
+}
+
 // TestSucceededAfterFailure checks that a Pod and a Job that have failed stay so, and that a Deployment can still become ready.
 func TestSucceededAfterFailure(t *testing.T) {
 	for text, want := range map[string]bool{

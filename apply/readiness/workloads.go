@@ -1,6 +1,11 @@
 package readiness
 
-import "fmt"
+import (
+	"fmt"
+	"hash/fnv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // count is a number in a status that must have come to another.
 type count struct {
@@ -101,7 +106,11 @@ func checkStatefulSet(o object) Status {
 func statefulSetStatus(o object, _ string) map[string]any {
 	status := o.status()
 	setReplicas(o, status, "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas")
-	revision := fmt.Sprintf("%s-%d", o.GetName(), o.GetGeneration())
+	// Its controller names a revision by the template: one that is only scaled keeps its revision.
+	template, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template")
+	hash := fnv.New32a()
+	fmt.Fprint(hash, template)
+	revision := fmt.Sprintf("%s-%x", o.GetName(), hash.Sum32())
 	status["currentRevision"], status["updateRevision"], status["collisionCount"] = revision, revision, int64(0)
 	return status
 }
