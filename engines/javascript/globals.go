@@ -31,6 +31,7 @@ var globalsProgram = sync.OnceValue(func() *goja.Program {
 // that those without a use would cost each call several times of what it costs to make one.
 var globalParts = map[string]*regexp.Regexp{
 	"groupBy":  regexp.MustCompile(`groupBy`),
+	"bind":     regexp.MustCompile(`\.bind\b`),
 	"patterns": regexp.MustCompile(`\bRegExp\b`),
 	helpers:    regexp.MustCompile(`\bIterator\b`),
 	// Whatever returns an iterator. No script can see that their prototype has no helpers if it can't have one.

@@ -32,6 +32,34 @@
     });
   },
 
+  // Bound functions whose arguments are variables of a function, and not of Go, so that they are restored with all others.
+  bind() {
+    define(Function.prototype, {
+      bind(self, ...given) {
+        const target = this;
+        if (typeof target !== "function") {
+          throw new TypeError("Function.prototype.bind: this is no function");
+        }
+        const bound = function (...args) {
+          const all = [...given, ...args];
+          return new.target === undefined
+            ? Reflect.apply(target, self, all)
+            : Reflect.construct(target, all, new.target === bound ? target : new.target);
+        };
+        const name = typeof target.name === "string" ? target.name : "";
+        const length = Object.hasOwn(target, "length") && Number.isFinite(target.length) ? Math.max(0, target.length - given.length) : 0;
+        bound.prototype = undefined;
+        Object.setPrototypeOf(bound, Object.getPrototypeOf(target));
+        Object.defineProperties(bound, {
+          name: { value: `bound ${name}` },
+          length: { value: length },
+          [Symbol.hasInstance]: { value: (object) => object instanceof target },
+        });
+        return bound;
+      },
+    });
+  },
+
   // Patterns that are made of text while the script runs. Those that are written in it are expanded when it is compiled.
   patterns() {
     const native = globalThis.RegExp;

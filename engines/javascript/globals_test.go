@@ -241,3 +241,35 @@ func TestNoHost(t *testing.T) {
 		t.Errorf("what there is of a host (-want +got):\n%s", diff)
 	}
 }
+
+// TestBind has what a bound function must do. It is of the host's own, so that what it has bound is restored for each call.
+func TestBind(t *testing.T) {
+	cases := map[string]struct {
+		reason, expression string
+		want               any
+	}{
+		"this":        {"it has its own this", `(function () { return this.a }).bind({a: 1})()`, int64(1)},
+		"not another": {"whoever calls it", `(function () { return this.a }).bind({a: 1}).call({a: 2})`, int64(1)},
+		"arguments":   {"and the first arguments", `((...all) => all.join()).bind(null, 1, 2)(3)`, "1,2,3"},
+		"built-in":    {"functions of the language too", `/b/.test.bind(/a/)('a') && [1, 2].map((n) => Math.max.bind(Math, 2)(n)).join()`, "2,2"},
+		"twice":       {"the first this counts", `(function () { return this.a }).bind({a: 1}).bind({a: 2})()`, int64(1)},
+		"new":         {"a class can be bound", `(() => { class C { constructor(...all) { this.all = all.join() } }; const B = C.bind(null, 1), b = new B(2); return [b.all, b instanceof C, b instanceof B].join() })()`, "1,2,true,true"},
+		"new.target":  {"as if it was called itself", `(() => { function F() { return { is: new.target === F } }; return new (F.bind(null))().is })()`, true},
+		"extended":    {"and be extended", `(() => { class C { m() { return 1 } }; function F() {}; return typeof F.bind(null).prototype })()`, "undefined"},
+		"name":        {"it says what it is", `(function add(a, b, c) {}).bind(null, 1).name + (function add(a, b, c) {}).bind(null, 1).length`, "bound add2"},
+		"no function": {"and nothing else can be bound", `(() => { try { Function.prototype.bind.call({}) } catch (e) { return e.message } })()`, "Function.prototype.bind: this is no function"},
+		"a view":      {"of what the host gives", `console.log.bind(console, 'a')('b') === undefined`, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			response, failure := run(t, script("export function sync() { return "+c.expression+" }"), map[string]any{}, time.Minute)
+			if failure != nil {
+				t.Fatal(failure.Detail())
+			}
+			if diff := cmp.Diff(c.want, response.Body); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -34,8 +34,8 @@ func (p *program) newRealm(ctx context.Context, now time.Time, seed string) (*re
 	if err != nil {
 		return r, err
 	}
-	// What modules make of the time or of random numbers is of one call. A state that can't be taken is no error: such as those of modules
-	// that bind functions have the modules run for each call.
+	// What modules make of the time or of random numbers is of one call. A state that can't be taken is no error: the
+	// modules run for each call.
 	if !r.readClock && !r.drewRandom {
 		r.loaded = *r.isolate
 		r.state, _ = heap.Take(r.rt, append(r.held, r.hook))

@@ -72,6 +72,7 @@ func TestCallsShareNothing(t *testing.T) {
 		"pending":       {"a promise that never settles, and what it would do", `new Promise(() => {}).then(() => { own.n = 100 }); return own.n`},
 		"async":         {"functions that wait", `return (async () => { await null; own.n++; return own.n })()`},
 		"generator":     {"a function that stopped in the middle", `return own.generator.next().value`},
+		"bound":         {"what a bound function has", `return own.bound(1)`},
 		"console":       {"the console", `console.left = (console.left ?? 0) + 1; return console.left`},
 		"random":        {"random numbers begin anew", `return Math.random() < 1 && String(Math.random())`},
 		"deep stack":    {"a stack that has grown", `const deep = (n) => n === 0 ? own.n++ : deep(n - 1); deep(500); return own.n`},
@@ -84,7 +85,7 @@ func TestCallsShareNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			const own = `const own = { n: 0, list: [], requests: [], error: new Error('at load'), data: {a: {b: 1}},
-				generator: (function* () { let i = 0; for (;;) yield i++ })() }; let variable = 0; `
+				generator: (function* () { let i = 0; for (;;) yield i++ })(), bound: [].push.bind([]) }; let variable = 0; `
 			for kind, text := range map[string]string{
 				"ES module": `import s from "stateful"; ` + own + `export function sync(request) { ` + c.body + ` }`,
 				"CommonJS":  `const s = require("stateful"); ` + own + `exports.sync = function (request) { ` + c.body + ` }`,
@@ -120,7 +121,8 @@ func TestRealmIsKept(t *testing.T) {
 		"through one":   {"the author asks a package for it", `import c from "clock"; const at = c.now(); export const sync = () => at`, false},
 		"package at ES": {"in the bundle's own function", `import { at } from "es"; export const sync = () => at`, true},
 		"random":        {"random numbers are of one parent", `const r = Math.random(); export const sync = () => r`, false},
-		"bind":          {"nobody sees what a bound function has", `const f = [].push.bind([]); export const sync = () => f(1)`, false},
+		"bind":          {"a bound function", `const f = [].push.bind([]); export const sync = () => f(1)`, true},
+		"promise":       {"nobody sees what the functions of a promise have", `let done; new Promise((r) => { done = r }); export const sync = () => typeof done`, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func TestHeld(t *testing.T) {
 // TestRefuses has states of which a part can't be seen.
 func TestRefuses(t *testing.T) {
 	cases := map[string]struct{ reason, script, want string }{
-		"bind":       {"the arguments are Go's", `const all = [], add = all.push.bind(all)`, "boundCallable"},
+		"bind":       {"the arguments are Go's, unless bind is the host's own", `const all = [], add = all.push.bind(all)`, "boundCallable"},
 		"promise":    {"whether it is settled is Go's", `let settle; new Promise((resolve) => { settle = resolve })`, "createResolvingFunctions"},
 		"revocation": {"the proxy is Go's", `const { revoke } = Proxy.revocable({}, {})`, "revocable"},
 		"size":       {"to compare it would take too long", `const bytes = new Uint8Array(17 << 20)`, "more than 16 MiB"},
