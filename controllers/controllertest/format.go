@@ -4,6 +4,7 @@ package controllertest
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,6 +126,23 @@ type Case struct {
 	single    bool
 	// place returns where a field of the case is, whose path is written like .steps[0].want. Nil without a file.
 	place func(field string) engines.Location
+}
+
+// Files returns the files that the case names, and that its test does not.
+func (c *Case) Files() []string {
+	files := []string{c.Golden}
+	if c.Request != nil {
+		files = append(files, c.Request.File)
+	}
+	for _, given := range c.Given {
+		files = append(files, given.File)
+	}
+	for _, step := range append(c.Steps, c.Step) {
+		if step.Want != nil {
+			files = append(files, step.Want.Snapshot)
+		}
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
 }
 
 // From names a step of another case.

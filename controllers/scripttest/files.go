@@ -20,17 +20,8 @@ func (r *run) missingFiles(test *controllertest.ControllerTest, c *controllertes
 	for _, given := range test.Given {
 		need(given.File)
 	}
-	for _, given := range c.Given {
-		need(given.File)
-	}
-	need(c.Golden)
-	if c.Request != nil {
-		need(c.Request.File)
-	}
-	for _, step := range append(c.Steps, c.Step) {
-		if step.Want != nil {
-			need(step.Want.Snapshot)
-		}
+	for _, file := range c.Files() {
+		need(file)
 	}
 	return missing
 }

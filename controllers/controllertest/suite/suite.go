@@ -26,6 +26,8 @@ type Options struct {
 	ScriptsDir string
 	// Run selects the results by their ID. Nil means all.
 	Run *regexp.Regexp
+	// Concerns selects test files by what they depend on. What can't be loaded is run. Nil means all.
+	Concerns func(Inputs) bool
 	// Parallel is how many cases are run at once.
 	Parallel int
 	// Shuffle is the seed by which the order of the cases is changed, or 0.
@@ -146,11 +148,31 @@ func (r *runner) readAll(ctx context.Context) ([]*testFile, error) {
 	group.SetLimit(max(r.Parallel, 1))
 	for i, name := range r.Cases {
 		group.Go(func() (err error) {
-			files[i], err = r.read(ctx, name)
+			if files[i], err = r.read(ctx, name); err == nil && r.Concerns != nil && !r.isConcerned(files[i]) {
+				files[i].tests = nil
+			}
 			return err
 		})
 	}
 	return files, group.Wait()
+}
+
+// isConcerned reports whether a file is to be run. It loads what the file tests.
+func (r *runner) isConcerned(f *testFile) bool {
+	for _, test := range f.tests {
+		if _, err := test.subject(); err != nil {
+			return true
+		}
+		for _, c := range test.Cases {
+			for _, name := range c.Files() {
+				f.uses(f.path(name))
+			}
+		}
+		for _, given := range test.Given {
+			f.uses(f.path(given.File))
+		}
+	}
+	return len(f.problems) > 0 || r.Concerns(f.inputs)
 }
 
 // jobs returns the cases that are selected. A file with problems is one result.

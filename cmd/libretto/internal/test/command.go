@@ -34,6 +34,7 @@ type testOptions struct {
 	slowest     int
 	update      bool
 	watch       bool
+	changed     string
 	output      string
 	outputFile  string
 	timeout     time.Duration
@@ -92,6 +93,8 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.IntVar(&o.slowest, "slowest", o.slowest, "list that many of the slowest cases")
 	f.BoolVar(&o.update, "update", o.update, "write golden files and snapshots in place of comparing them")
 	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
+	f.StringVar(&o.changed, "changed", o.changed, "run the tests that depend on a file that is not as in a commit: HEAD, or as in --changed=main")
+	f.Lookup("changed").NoOptDefVal = "HEAD"
 	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(Formats, ", ")+" (annotations of a workflow)")
 	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
 	f.DurationVar(&o.timeout, "timeout", o.timeout,
@@ -113,6 +116,8 @@ type testRun struct {
 	selects  *regexp.Regexp
 	seed     uint64
 	registry *engines.Registry
+	// concerns reports whether tests depend on a changed file. Nil means that all are run.
+	concerns func(suite.Inputs) bool
 	// collector collects the coverage of the run, and covered is the result. They are nil if it is not counted.
 	collector *coverage.Collector
 	covered   *coverage.Report
@@ -140,6 +145,9 @@ func runTest(ctx context.Context, w cli.Process, o *testOptions, args []string) 
 		return cli.Cannot(t.watchFiles(ctx))
 	}
 	found, err := t.find()
+	if err == nil && t.changed != "" {
+		err = t.selectChanged(ctx, found)
+	}
 	if err != nil {
 		return cli.Cannot(err)
 	}
@@ -149,6 +157,8 @@ func runTest(ctx context.Context, w cli.Process, o *testOptions, args []string) 
 		return cli.Cannot(errors.New("stopped before all cases were run"))
 	case err != nil:
 		return cli.Cannot(err)
+	case summary.Total() == 0 && t.concerns != nil:
+		fmt.Fprintf(t.Stderr, "no test depends on a file that is not as in %s\n", t.changed)
 	case summary.Total() == 0 && o.failOnEmpty:
 		return cli.Cannot(t.noCases(found))
 	}
@@ -189,6 +199,8 @@ func (t *testRun) check() (err error) {
 		return fmt.Errorf("-o %s: there are %s", t.output, strings.Join(Formats, ", "))
 	case t.watch && (t.output != "text" || t.outputFile != ""):
 		return errors.New("--watch has no end, and so no document: it is for -o text without --output-file")
+	case t.watch && t.changed != "":
+		return errors.New("--watch runs what changes concern, from now on: leave it or --changed out")
 	case t.parallel < 1:
 		return fmt.Errorf("--parallel %d: must be at least 1", t.parallel)
 	case t.timeout <= 0:
@@ -243,8 +255,9 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	var failed error // The first one: what can't be written once can't be written again.
 	t.collector = t.coverage.collector()
 	options := suite.Options{
-		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
-		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
+		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Concerns: t.concerns,
+		Parallel: t.parallel,
+		Shuffle:  t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
 		RunFunctions: t.runFunctions,
 		Warn:         func(text string) { fmt.Fprintln(t.Stderr, "warning:", text) },
 		Updated:      func(file string) { fmt.Fprintln(t.Stderr, "wrote", file) },
