@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
+	"slices"
 )
 
 // object is an object of JSON.
@@ -65,7 +66,71 @@ func (s *schemas) structure(name string) (object, error) {
 	if len(required) > 0 || name == rootType {
 		schema["required"] = required
 	}
-	return schema, nil
+	return schema, s.restrict(name, schema)
+}
+
+// restrict adds which fields of a struct go together, as the parser has it. Only words of draft 4 are used, which all readers know.
+func (s *schemas) restrict(name string, schema object) error {
+	switch name {
+	case rootType:
+		schema["not"] = object{"required": []any{"definition", "definitions"}}
+	case "Case":
+		step, err := s.keys("Step")
+		if err != nil {
+			return err
+		}
+		schema["allOf"] = []any{
+			object{"not": exclude("steps", without(step, "respond")...)},
+			object{"not": exclude("hook", append(without(step, "fails"), "steps", "from")...)},
+			object{"not": exclude("from", "given", "definitionPatch", "webhooks")},
+		}
+		schema["dependencies"] = object{
+			"request": []any{"hook"}, "response": []any{"hook"}, "hook": object{"anyOf": anyOf("response", "golden", "fails")},
+			"invalid": object{"anyOf": anyOf("create", "apply", "patch")},
+		}
+	case "Step":
+		schema["dependencies"] = object{"invalid": object{"anyOf": anyOf("create", "apply", "patch")}}
+	case "Patch":
+		schema["oneOf"] = anyOf("merge", "json")
+	case "WebhookResponse":
+		schema["not"] = object{"required": []any{"body", "text"}}
+	case "Want":
+		properties, _ := schema["properties"].(object)
+		for _, list := range []string{"children", "attachments", "outputs", "objects", "absent"} {
+			parts, _ := properties[list].(object)
+			parts["minItems"] = 1
+			parts["items"].(object)["required"] = []any{"kind"}
+		}
+	}
+	return nil
+}
+
+// keys returns the names of the fields of a struct.
+func (s *schemas) keys(name string) ([]string, error) {
+	fields, err := s.fields(name)
+	var keys []string
+	for _, f := range fields {
+		keys = append(keys, f.key)
+	}
+	return keys, err
+}
+
+func without(keys []string, key string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(other string) bool { return other == key })
+}
+
+// anyOf returns schemas of which each wants one of the fields.
+func anyOf(keys ...string) []any {
+	all := make([]any, len(keys))
+	for i, key := range keys {
+		all[i] = object{"required": []any{key}}
+	}
+	return all
+}
+
+// exclude returns the schema of objects that have a field and one of others beside it.
+func exclude(key string, others ...string) object {
+	return object{"required": []any{key}, "anyOf": anyOf(others...)}
 }
 
 func (s *schemas) add(name string, properties object, required *[]any) error {
