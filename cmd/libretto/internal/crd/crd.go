@@ -14,8 +14,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -189,8 +187,20 @@ func CheckKind(kind string) error {
 	return nil
 }
 
-// ResourceNames returns the names of a kind's resource, unless others are given.
+var (
+	endsInIES = regexp.MustCompile(`[^aeiou]y$`)
+	endsInES  = regexp.MustCompile(`(s|x|z|ch|sh)$`)
+)
+
+// ResourceNames returns the names of a kind's resource, unless others are given. The guess of the API machinery makes gatewaies of Gateway.
 func ResourceNames(kind string) (plural, singular string) {
-	p, s := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
-	return p.Resource, s.Resource
+	singular = strings.ToLower(kind)
+	switch {
+	case endsInIES.MatchString(singular):
+		return strings.TrimSuffix(singular, "y") + "ies", singular
+	case endsInES.MatchString(singular):
+		return singular + "es", singular
+	default:
+		return singular + "s", singular
+	}
 }

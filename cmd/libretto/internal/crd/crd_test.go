@@ -126,6 +126,16 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestResourceNames(t *testing.T) {
+	for kind, want := range map[string]string{
+		"WebApp": "webapps", "TeamPolicy": "teampolicies", "Gateway": "gateways", "Sandbox": "sandboxes", "Ingress": "ingresses", "Match": "matches",
+	} {
+		if plural, singular := ResourceNames(kind); plural != want || singular != strings.ToLower(kind) {
+			t.Errorf("%s: got %s and %s, want %s", kind, plural, singular, want)
+		}
+	}
+}
+
 // TestSplit checks how a field is parted into its type and its markers.
 func TestSplit(t *testing.T) {
 	for name, c := range map[string]struct {
