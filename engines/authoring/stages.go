@@ -74,29 +74,23 @@ func namespaceOf(object map[string]any) (string, error) {
 
 // findAll finds the children of a list.
 func findAll(parameter string, groups, children, parent any) ([]observed, error) {
-	list, ok := children.([]any)
-	if !ok {
-		return nil, wrong(parameter, children, "a list")
-	}
-	all := make([]observed, len(list))
-	for i, child := range list {
-		var err error
-		if all[i], err = find(fmt.Sprintf("%s[%d]", parameter, i), groups, child, parent); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return each(parameter, children, func(at string, child any) (observed, error) { return find(at, groups, child, parent) })
 }
 
 func stagesOf(groups, stages, parent any) ([][]observed, error) {
-	list, ok := stages.([]any)
+	return each("stages", stages, func(at string, stage any) ([]observed, error) { return findAll(at, groups, stage, parent) })
+}
+
+// each returns what a function makes of the items of a list.
+func each[T any](parameter string, value any, of func(at string, item any) (T, error)) ([]T, error) {
+	list, ok := value.([]any)
 	if !ok {
-		return nil, wrong("stages", stages, "a list")
+		return nil, wrong(parameter, value, "a list")
 	}
-	all := make([][]observed, len(list))
-	for i, stage := range list {
+	all := make([]T, len(list))
+	for i, item := range list {
 		var err error
-		if all[i], err = findAll(fmt.Sprintf("stages[%d]", i), groups, stage, parent); err != nil {
+		if all[i], err = of(fmt.Sprintf("%s[%d]", parameter, i), item); err != nil {
 			return nil, err
 		}
 	}
@@ -187,11 +181,10 @@ func waiting(reason, message any) (any, error) {
 // needs returns the answer of a hook that waits for an object, or nil if it is ready.
 func needs(object, what any) (any, error) {
 	status, err := statusOf(object)
-	if err != nil {
-		return nil, err
-	}
 	text, ok := what.(string)
 	switch {
+	case err != nil:
+		return nil, err
 	case !ok || text == "":
 		return nil, wrong("what", what, "a non-empty string")
 	case status.State == readiness.Ready:
