@@ -239,7 +239,7 @@ export const sync = ({parent, related}) => ({children: Object.keys(related["Conf
 		t.Helper()
 		s.waitForValues(map[string]int{"one": left})
 		return s.WaitForCondition(s.definition, "Progressing", "False", "Held", "deletions that no edit and no parent has asked for are held",
-			"it would delete 3 of 6 children", ", more than spec.deletionGuard.maxDeletedChildren: 2 allows", "2 are gone").Message
+			"it would delete 3 of ", ", more than spec.deletionGuard.maxDeletedChildren: 2 allows", "2 are gone").Message
 	}
 	e.Delete(env.ConfigMaps, e.Namespace, "settings")
 	held(4)
