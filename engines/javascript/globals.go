@@ -36,6 +36,7 @@ var globalParts = map[string]*regexp.Regexp{
 	helpers:    regexp.MustCompile(`\bIterator\b`),
 	// Whatever returns an iterator. No script can see that their prototype has no helpers if it can't have one.
 	laterHelpers: regexp.MustCompile(`\b(?:keys|values|entries|matchAll)\b|Symbol\.iterator|\bfunction\*|\*[\w$\["']`),
+	"weak":       regexp.MustCompile(`\bWeak(?:Map|Set)\b`),
 	"texts":      regexp.MustCompile(`Text(?:En|De)coder`),
 }
 

@@ -76,6 +76,60 @@
     define(globalThis, { RegExp });
   },
 
+  // goja's own leave something at a key for each entry, which stays as long as the key: if that is an object of a module, each call would
+  // add to it. These keep their keys until the call ends, which no script can see.
+  weak() {
+    const check = (key) => {
+      if (Object(key) !== key) {
+        throw new TypeError(`Value is not an object: ${String(key)}`);
+      }
+      return key;
+    };
+    class WeakMap {
+      #entries = new Map();
+      constructor(entries = null) {
+        for (const [key, value] of entries ?? []) {
+          this.set(key, value);
+        }
+      }
+      get(key) {
+        return this.#entries.get(key);
+      }
+      set(key, value) {
+        this.#entries.set(check(key), value);
+        return this;
+      }
+      has(key) {
+        return this.#entries.has(key);
+      }
+      delete(key) {
+        return this.#entries.delete(key);
+      }
+    }
+    class WeakSet {
+      #items = new Set();
+      constructor(items = null) {
+        for (const item of items ?? []) {
+          this.add(item);
+        }
+      }
+      add(item) {
+        this.#items.add(check(item));
+        return this;
+      }
+      has(item) {
+        return this.#items.has(item);
+      }
+      delete(item) {
+        return this.#items.delete(item);
+      }
+    }
+    for (const { name, prototype } of [WeakMap, WeakSet]) {
+      Object.defineProperty(prototype, Symbol.toStringTag, { value: name, configurable: true });
+    }
+    define(globalThis, { WeakMap, WeakSet });
+  },
+
   iterators() {
     const prototype = Object.getPrototypeOf(Object.getPrototypeOf([].values()));
     // In a loop over these an iterator is closed when the loop is left, and its own Symbol.iterator is not asked for.

@@ -116,6 +116,10 @@ func TestModernGlobals(t *testing.T) {
 		"other label":    {"there is one encoding", `fails(() => new TextDecoder("latin1"))`, "RangeError: TextDecoder: there is utf-8 alone, and not latin1"},
 		"no bytes":       {"a text needs no decoding", `fails(() => new TextDecoder().decode("a"))`, "TypeError: TextDecoder.decode: bytes are needed: an ArrayBuffer, or a view of one such as a Uint8Array"},
 		"base64":         {"goja has this", `[new TextEncoder().encode("hi").toBase64(), new TextDecoder().decode(Uint8Array.fromBase64("aGk="))]`, []any{"aGk=", "hi"}},
+		"weak map":       {"with entries, and its name", `(() => { const k = {}, w = new WeakMap([[k, 1]]); return [w.get(k), w.has({}), w.set(k, 2) === w, w.get(k), w.delete(k), w.delete(k), String(w), WeakMap.name].join() })()`, "1,false,true,2,true,false,[object WeakMap],WeakMap"},
+		"weak set":       {"with items", `(() => { const k = {}, w = new WeakSet([k]); return [w.has(k), w.add(k) === w, w.delete(k), w.has(k), String(w), WeakSet.name].join() })()`, "true,true,true,false,[object WeakSet],WeakSet"},
+		"weak class":     {"it may be extended", `(() => { class C extends WeakMap { get(k) { return super.get(k) ?? 7 } } const c = new C(null); return [c.get({}), c instanceof WeakMap, Object.keys(c).length].join() })()`, "7,true,0"},
+		"weak keys":      {"objects alone", `[fails(() => new WeakMap().set("a", 1)), fails(() => new WeakSet([null])), fails(() => WeakMap())]`, []any{"TypeError: Value is not an object: a", "TypeError: Value is not an object: null", "TypeError: Class constructor cannot be invoked without 'new'"}},
 		"not listed":     {"they are not seen in loops, as the language's are not", `Object.keys(globalThis).concat(Object.keys(Iterator.prototype), Object.keys(Object)).filter((k) => k !== "structuredClone")`, []any{}},
 	}
 	for name, c := range cases {

@@ -17,7 +17,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/dop251/goja"
@@ -58,8 +57,6 @@ type property struct {
 // otherMap is a map of other types: a hash table, the registry of symbols, private fields.
 type otherMap struct {
 	live, saved reflect.Value
-	// lock is that of a WeakMap, from which the garbage collector removes what is gone, at any time.
-	lock sync.Locker
 }
 
 // maxBytes bounds the areas. To compare that much takes a millisecond or two, and each is there three times.
@@ -129,10 +126,6 @@ func (p *properties) areSame() bool {
 func words(v *goja.Value) [2]uintptr { return *(*[2]uintptr)(unsafe.Pointer(v)) }
 
 func (m otherMap) restore() {
-	if m.lock != nil {
-		m.lock.Lock()
-		defer m.lock.Unlock()
-	}
 	if m.isSame() {
 		return
 	}
@@ -143,11 +136,12 @@ func (m otherMap) restore() {
 }
 
 func (m otherMap) isSame() bool {
-	if m.live.Len() != m.saved.Len() || m.live.Type().Elem().Kind() != reflect.Pointer {
+	elem := m.live.Type().Elem()
+	if m.live.Len() != m.saved.Len() || elem.Kind() == reflect.Interface || !elem.Comparable() {
 		return m.live.Len() == 0 && m.saved.Len() == 0
 	}
 	for all := m.saved.MapRange(); all.Next(); {
-		if value := m.live.MapIndex(all.Key()); !value.IsValid() || value.UnsafePointer() != all.Value().UnsafePointer() {
+		if value := m.live.MapIndex(all.Key()); !value.IsValid() || !value.Equal(all.Value()) {
 			return false
 		}
 	}
@@ -174,42 +168,37 @@ const gojaPath = "github.com/dop251/goja"
 // unchanging are goja's types of which nothing changes once it is made, or nothing that a script could see, and what runtimes share.
 var unchanging = []string{"Program", "regexpPattern", "objectTemplate", "privateEnvType", "Symbol", "profTracker"}
 
-// isFollowed reports whether a pointer to a type leads to what calls may change. Types of other packages are those of patterns, hashes and
-// big numbers, and of values of Go that are given to scripts, of which whoever gives them takes care.
+// isFollowed reports whether a pointer to a type leads to what calls may change. The host's are the views of what its functions return.
+// Its isolate it restores itself. Types of other packages are those of patterns, hashes and big numbers.
 func isFollowed(t reflect.Type) bool {
-	if t.PkgPath() == "" {
+	switch t.PkgPath() {
+	case "":
 		return true
+	case gojaPath:
+		return !slices.Contains(unchanging, t.Name())
+	default:
+		return t.PkgPath() == ownPath && t.Name() != "isolate"
 	}
-	return t.PkgPath() == gojaPath && !slices.Contains(unchanging, t.Name())
 }
 
 func (w *walker) add(at unsafe.Pointer, typ reflect.Type) {
-	if !w.isNew(at, typ) || typ.Size() == 0 {
-		return
+	if w.isNew(at, typ) {
+		w.save(at, typ)
+		w.todo = append(w.todo, reflect.NewAt(typ, at).Elem())
 	}
-	live := reflect.NewAt(typ, at).Elem()
-	if typ.Kind() == reflect.Struct {
-		if last := typ.Field(typ.NumField() - 1); last.Type.Name() == "weakMap" {
-			// The object before it is all that may be read without the lock.
-			w.add(at, typ.Field(0).Type)
-			w.weakMap(live.FieldByIndex(last.Index))
-			return
-		}
+}
+
+func (w *walker) save(at unsafe.Pointer, typ reflect.Type) {
+	if typ.Size() == 0 {
+		return
 	}
 	if w.size += typ.Size(); w.size > maxBytes {
 		w.failf("there are more than %d MiB", maxBytes>>20)
 		return
 	}
 	saved := reflect.New(typ)
-	saved.Elem().Set(live)
+	saved.Elem().Set(reflect.NewAt(typ, at).Elem())
 	w.areas = append(w.areas, area{at: at, size: typ.Size(), saved: saved})
-	w.todo = append(w.todo, live)
-}
-
-// weakMap adds the entries of a WeakMap or WeakSet.
-func (w *walker) weakMap(v reflect.Value) {
-	lock := (*sync.Mutex)(v.FieldByName("Mutex").Addr().UnsafePointer())
-	w.addMap(v.FieldByName("m"), lock)
 }
 
 func (w *walker) isNew(at unsafe.Pointer, typ reflect.Type) bool {
@@ -231,8 +220,9 @@ func (w *walker) follow(v reflect.Value) {
 			w.follow(v.Elem())
 		}
 	case reflect.Struct:
-		if v.Type().PkgPath() == "weak" {
-			return // Who holds an object alone by this can't reach it.
+		if v.Type().Name() == "weakMap" {
+			w.failf("there is a WeakMap") // The garbage collector changes it at any time.
+			return
 		}
 		for _, field := range v.Fields() {
 			w.follow(field)
@@ -257,15 +247,24 @@ func (w *walker) failf(format string, args ...any) {
 	w.err = errors.Join(w.err, fmt.Errorf(format, args...))
 }
 
+// slice saves the memory behind the last element, too: what is left there is seen again when goja makes the slice longer in its place.
 func (w *walker) slice(v reflect.Value) {
-	// Texts beyond Latin are slices that nothing changes.
-	if v.Len() > 0 && v.Type().Elem().Kind() != reflect.Uint16 {
-		w.add(v.UnsafePointer(), reflect.ArrayOf(v.Len(), v.Type().Elem()))
+	if v.Type().Elem().Kind() == reflect.Uint16 {
+		return // Texts beyond Latin are slices that nothing changes.
+	}
+	at, all, used := v.UnsafePointer(), reflect.ArrayOf(v.Cap(), v.Type().Elem()), reflect.ArrayOf(v.Len(), v.Type().Elem())
+	isNew := w.isNew(at, all)
+	if isNew {
+		w.save(at, all)
+	}
+	if w.isNew(at, used) || isNew {
+		w.todo = append(w.todo, reflect.NewAt(used, at).Elem())
 	}
 }
 
 func (w *walker) mapping(v reflect.Value) {
-	if v.IsNil() || !w.isNew(v.UnsafePointer(), v.Type()) {
+	isSource := v.Type() == reflect.TypeFor[map[string]any]() // Of views, which only read it.
+	if v.IsNil() || isSource || !w.isNew(v.UnsafePointer(), v.Type()) {
 		return
 	}
 	if v.Type() == reflect.TypeFor[map[unistring.String]goja.Value]() {
@@ -278,16 +277,12 @@ func (w *walker) mapping(v reflect.Value) {
 		w.properties = append(w.properties, p)
 		return
 	}
-	w.addMap(v, nil)
+	w.addMap(v)
 }
 
-func (w *walker) addMap(v reflect.Value, lock sync.Locker) {
+func (w *walker) addMap(v reflect.Value) {
 	at := v.UnsafePointer()
-	m := otherMap{live: reflect.NewAt(v.Type(), unsafe.Pointer(&at)).Elem(), saved: reflect.MakeMap(v.Type()), lock: lock}
-	if lock != nil {
-		lock.Lock()
-		defer lock.Unlock()
-	}
+	m := otherMap{live: reflect.NewAt(v.Type(), unsafe.Pointer(&at)).Elem(), saved: reflect.MakeMap(v.Type())}
 	for all := m.live.MapRange(); all.Next(); {
 		m.saved.SetMapIndex(all.Key(), all.Value())
 		w.todo = append(w.todo, all.Key(), all.Value())

@@ -42,12 +42,10 @@ func TestRestore(t *testing.T) {
 		"array":            {"elements, and how many", `const a = [1, 2, 3]`, `a.push(4); a[0] = 9; a.reverse()`, `a.join()`},
 		"sparse array":     {"one of few elements", `const a = []; a[1e6] = 1`, `a[5e5] = 2; a.x = 1`, `Object.keys(a).join()`},
 		"shrunk array":     {"less than there was", `const a = [1, 2, 3]`, `a.length = 0; a.push(7)`, `a.join()`},
+		"grown array":      {"what an array has room for is seen when it grows in its place", `const a = []; a.push(1, 2, 3, 4, 5)`, `a[5] = 6`, `a[6] = 7; a.join()`},
 		"map":              {"entries, their order and values", `const m = new Map([['a', 1], ['b', 2]])`, `m.delete('a'); m.set('a', 3).set('c', 4)`, `JSON.stringify([...m])`},
 		"cleared map":      {"all entries", `const m = new Map([['a', 1], [{}, 2]])`, `m.clear()`, `m.size`},
 		"set":              {"members", `const s = new Set([1, 2])`, `s.add(3); s.delete(1)`, `[...s].join()`},
-		"weak map":         {"what is kept beside an object", `const k = {}, w = new WeakMap([[k, 1]])`, `w.set(k, 2)`, `w.get(k)`},
-		"weak map's more":  {"or beside another one", `const k = {}, other = {}, w = new WeakMap([[k, 1]])`, `w.set(other, 2); w.delete(k)`, `[w.has(k), w.has(other)].join()`},
-		"weak set":         {"which objects are in it", `const k = {}, w = new WeakSet()`, `w.add(k)`, `w.has(k)`},
 		"prototype":        {"methods of a class", `class C { m() { return 1 } }; const c = new C()`, `C.prototype.m = () => 2`, `c.m()`},
 		"its prototype":    {"what an object inherits from", `const o = {}`, `Object.setPrototypeOf(o, {a: 1})`, `String(o.a)`},
 		"static":           {"fields of a class", `class C { static n = 1; static up() { return C.n++ } }`, `C.up(); C.up()`, `C.up()`},
@@ -126,6 +124,8 @@ func TestRefuses(t *testing.T) {
 		"bind":       {"the arguments are Go's, unless bind is the host's own", `const all = [], add = all.push.bind(all)`, "boundCallable"},
 		"promise":    {"whether it is settled is Go's", `let settle; new Promise((resolve) => { settle = resolve })`, "createResolvingFunctions"},
 		"revocation": {"the proxy is Go's", `const { revoke } = Proxy.revocable({}, {})`, "revocable"},
+		"weak map":   {"each call would leave something at a key that stays, and the garbage collector changes the map", `const w = new WeakMap()`, "WeakMap"},
+		"weak set":   {"which is such a map", `const w = new WeakSet()`, "WeakMap"},
 		"size":       {"to compare it would take too long", `const bytes = new Uint8Array(17 << 20)`, "more than 16 MiB"},
 	}
 	for name, c := range cases {
