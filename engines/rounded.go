@@ -1,11 +1,16 @@
 package engines
 
+import "maps"
+
 // Rounded are the integers beyond 2^53 that a script was given, whose language has float64 as its only numbers. A number that the script
 // returns leads back to the integer that was rounded to it, so that what is passed on has all its digits.
 type Rounded struct {
 	exact     map[float64]int64
 	ambiguous map[float64]bool
 }
+
+// Clone returns a copy, which notes for itself.
+func (r Rounded) Clone() Rounded { return Rounded{maps.Clone(r.exact), maps.Clone(r.ambiguous)} }
 
 // firstRounded is the smallest integer that another one is rounded to.
 const firstRounded = 1 << 53

@@ -95,16 +95,17 @@ func (c *cloner) properties(o, out *goja.Object, keys []string) goja.Value {
 	return out
 }
 
-// collection copies a Map or a Set through its forEach, which passes value and key.
+// collection copies a Map or a Set. It gives the script no function of its own, which could be kept.
 func (c *cloner) collection(o *goja.Object, class, add string) goja.Value {
 	out := c.remember(o, c.construct(class))
-	c.call(o, "forEach", c.i.rt.ToValue(func(call goja.FunctionCall) goja.Value {
-		value := c.value(call.Argument(0))
-		if class == "Map" {
-			return c.call(out, add, c.value(call.Argument(1)), value)
+	c.i.rt.ForOf(o, func(item goja.Value) bool {
+		if entry, ok := item.(*goja.Object); ok && class == "Map" {
+			c.call(out, add, c.value(entry.Get("0")), c.value(entry.Get("1")))
+		} else {
+			c.call(out, add, c.value(item))
 		}
-		return c.call(out, add, value)
-	}))
+		return true
+	})
 	return out
 }
 

@@ -22,6 +22,7 @@ func (i *isolate) lazyConsole(goja.FunctionCall) goja.Value {
 		for _, level := range []string{"log", "info", "warn", "error", "debug", "trace"} {
 			must(i.console.object.Set(level, i.print))
 		}
+		i.held = append(i.held, i.console.object)
 	}
 	return i.console.object
 }

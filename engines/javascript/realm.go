@@ -36,8 +36,9 @@ func (p *program) newRealm(ctx context.Context, now time.Time, seed string) (*re
 	}
 	// What modules make of the time or of random numbers is of one call. A state that can't be taken is no error: the
 	// modules run for each call.
-	if !r.readClock && !r.drewRandom {
+	if !r.readClock && !r.drewRandom && !r.interrupted {
 		r.loaded = *r.isolate
+		r.loaded.rounded = r.rounded.Clone()
 		r.state, _ = heap.Take(r.rt, append(r.held, r.hook))
 	}
 	return r, nil
@@ -49,18 +50,21 @@ func (p *program) realm(ctx context.Context, call engines.Call) (*realm, error) 
 	if r == nil {
 		return p.newRealm(ctx, call.Now, call.Seed)
 	}
-	r.state.Restore()
-	*r.isolate = r.loaded
-	r.console.Lines = slices.Clip(r.console.Lines)
 	r.setSources(call.Now, call.Seed)
 	return r, nil
 }
 
-// release keeps a realm for the next call. After a failure nobody knows where the runtime was stopped.
+// release keeps a realm for the next call, without what the last one has left, which may be large. After a failure nobody knows where the
+// runtime was stopped.
 func (p *program) release(r *realm, err error) {
-	if err == nil && r.state != nil && !r.interrupted {
-		p.idle.Store(r)
+	if err != nil || r.state == nil || r.interrupted {
+		return
 	}
+	r.state.Restore()
+	*r.isolate = r.loaded
+	r.console.Lines = slices.Clip(r.console.Lines)
+	r.rounded = r.rounded.Clone()
+	p.idle.Store(r)
 }
 
 // isInPackage reports whether it is a module of a package that is being loaded. Some note the time then, as lodash does, to compare others

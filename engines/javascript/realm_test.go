@@ -107,6 +107,53 @@ func TestCallsShareNothing(t *testing.T) {
 	}
 }
 
+// TestNothingOfTheHost has scripts that find in what the host gives them, or behind it, what an earlier call has left there.
+func TestNothingOfTheHost(t *testing.T) {
+	cases := map[string]struct{ reason, text string }{
+		"console":       {"the host alone has it", `console.log('x'); export const sync = () => { const was = typeof console.left; console.left = 1; return was }`},
+		"view":          {"what a function of the host returned", `import { parseYAML } from "libretto"; const o = parseYAML("a: {b: [1]}"); export const sync = () => { o.a.b.push(2); o.c = 1; return JSON.stringify(o) }`},
+		"exact integer": {"the integers that were rounded", `import { parseYAML } from "libretto"; parseYAML("a: 9007199254740993").a; export const sync = ({ n }) => n > 0 ? n : 9007199254740996`},
+		"callback": {"a function of the host that modules kept, which has copies", `const { forEach, set } = Map.prototype; let kept = () => {}, copied = {}; const own = {};
+			Map.prototype.forEach = (f) => { kept = f }; structuredClone(new Map([[own, own]])); Map.prototype.forEach = forEach;
+			export const sync = () => { Map.prototype.set = (_, copy) => { copied = copy }; kept(own, own); const was = copied.n; copied.n = 1; return String(was) }`},
+		"weak map": {"caches that have objects of modules as their keys", `const key = {}, w = new WeakMap([[key, 1]]), s = new WeakSet(); export const sync = () => { const was = [w.get(key), s.has(key)].join(); w.set(key, 2); s.add(key); return was }`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			program := compiled(t, script(c.text)).(*program)
+			if program.idle.Load() == nil {
+				t.Fatal("no realm is kept")
+			}
+			want := answerOf(t, program, callAt(1, "", map[string]any{"n": int64(0)}))
+			program.idle.Store(nil) // The realm of the next call is made for it, and kept.
+			for range 2 {
+				answerOf(t, program, callAt(1, "", map[string]any{"n": int64(9007199254740997)}))
+				if diff := cmp.Diff(want, answerOf(t, program, callAt(1, "", map[string]any{"n": int64(0)}))); diff != "" {
+					t.Errorf("(-first +later):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestSharedNames has runtimes that share the names of variables, because code that is made of text might ask for them. None may write them.
+func TestSharedNames(t *testing.T) {
+	program := compiled(t, script(`"use strict"; let all; { let a = 1; all = (x) => x ? eval("a") : typeof unknown + a }
+		export function sync() { let last; for (let n = 0; n < 500; n++) last = all(); return last }`))
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 100 {
+				if got := answerOf(t, program, callAt(1, "", map[string]any{})); got != "undefined1" {
+					t.Errorf("the answer is %v", got)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 // TestRealmIsKept says which scripts have their modules run once. All others have them run for each call, and answer as they should.
 func TestRealmIsKept(t *testing.T) {
 	cases := map[string]struct {
