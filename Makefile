@@ -197,6 +197,21 @@ generate: ## Write all generated files
 verify: ## Fail if a generated file is out of date
 	./tools/verify.sh
 
+# BASE is the path below which the site is served: make site BASE=/libretto/
+BASE ?= /
+
+NEEDS_NPM = @command -v npm >/dev/null || { echo 'make site needs Node.js 20 or later with npm, which is not there: https://nodejs.org/'; exit 2; }
+
+site/node_modules: site/package.json site/package-lock.json
+	$(NEEDS_NPM)
+	npm --prefix site ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+.PHONY: site
+site: site/node_modules ## Write bin/site, the documentation as static pages, and check its links (needs Node.js; BASE=/libretto/)
+	$(NEEDS_NPM)
+	BASE='$(BASE)' npm --prefix site run --silent build
+
 .PHONY: vitess-flags
 vitess-flags: build ## Try the flags and the topology of examples/vitess with the programs of Vitess (builds them, which takes minutes)
 	$(GO) run ./examples/vitess/flags -bin $(BIN) examples/vitess examples/vitess/cluster.yaml
