@@ -82,10 +82,12 @@ type Program interface {
 	// CoveragePoints returns what Response.Coverage counts, at most MaxCoveragePoints. It returns nil if
 	// Script.Coverage was not set.
 	CoveragePoints() []CoveragePoint
+	// Outline returns what the script does with values. It returns nil if Script.Outline was not set, and if the script is too large.
+	Outline() *Outline
 }
 
 // ProgramBase implements the methods of Program that few programs need. It has no circuit
-// breaker, no warnings, no coverage, and needs all files.
+// breaker, no warnings, no coverage, no outline, and needs all files.
 type ProgramBase struct{}
 
 // CircuitOpen returns nil.
@@ -99,6 +101,9 @@ func (ProgramBase) Files() []UsedFile { return nil }
 
 // CoveragePoints returns nil.
 func (ProgramBase) CoveragePoints() []CoveragePoint { return nil }
+
+// Outline returns nil.
+func (ProgramBase) Outline() *Outline { return nil }
 
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
@@ -137,6 +142,8 @@ type Script struct {
 	Checked map[string]bool
 	// Coverage makes calls report which points of the script they reach. It is for tests: it takes time.
 	Coverage bool
+	// Outline makes programs have an outline. It is for checks: it takes time at load.
+	Outline bool
 }
 
 // UsedFile is a file that a program consists of.

@@ -61,6 +61,7 @@ func compileHook(
 
 			MemoryBytes: h.MemoryBytes,
 			Coverage:    spec.Coverage,
+			Outline:     spec.Outline,
 		},
 	})
 }

@@ -64,6 +64,8 @@ type Spec struct {
 	Follows bool
 	// Coverage makes calls report which points of the scripts they reach, for tests.
 	Coverage bool
+	// Outline makes programs have an outline, for checks.
+	Outline bool
 }
 
 // Source is a place that files come from. Exactly one field is set.

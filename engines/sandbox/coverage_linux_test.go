@@ -52,6 +52,24 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// TestOutline checks that the outline of a program comes through if it is asked for, and only then.
+func TestOutline(t *testing.T) {
+	caller := enginetest.Caller{Definition: newPool(t, sandbox.Config{}).Definitions([]engines.Definition{probe()})[0], Path: "probe.probe"}
+	engine := caller.Start(t)
+	source := caller.Script("echo")
+	for asked, want := range map[bool]*engines.Outline{true: {Function: "echo"}, false: nil} {
+		script := *source.Script
+		script.Outline = asked
+		program, err := engine.Compile(t.Context(), engines.Source{Hook: source.Hook, Script: &script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, program.Outline()); diff != "" {
+			t.Errorf("asked %v (-want +got):\n%s", asked, diff)
+		}
+	}
+}
+
 // TestCoverageIsBounded checks that the host refuses more than a program may have.
 func TestCoverageIsBounded(t *testing.T) {
 	objects := wire.NewObjects()

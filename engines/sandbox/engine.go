@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -48,6 +49,8 @@ type program struct {
 	warnings []*engines.Error
 	// points come from it too, if the script asks for coverage.
 	points []engines.CoveragePoint
+	// outline comes from it as well, if the script asks for it.
+	outline *engines.Outline
 }
 
 // Compile has a worker compile the source. That worker then keeps the program.
@@ -67,6 +70,12 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	p.next, p.warnings = expectsAny, answer.Warnings
 	if err := p.setPoints(answer.Points); err != nil {
 		return nil, err
+	}
+	if !p.script.Outline {
+		return p, nil
+	}
+	if p.outline, err = engines.UnmarshalOutline(answer.Outline); err != nil {
+		return nil, &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("script worker crashed: its outline can't be read: %v", err)}
 	}
 	return p, nil
 }
@@ -153,6 +162,9 @@ func (p *program) setPoints(points []engines.CoveragePoint) error {
 
 // CoveragePoints returns the points that the worker which compiled the program found.
 func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
+
+// Outline returns the outline that the worker sent.
+func (p *program) Outline() *engines.Outline { return p.outline }
 
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {

@@ -54,6 +54,9 @@ func (p probeProgram) CoveragePoints() []engines.CoveragePoint {
 	return nil
 }
 
+// Outline returns one, whether or not it is asked for.
+func (p probeProgram) Outline() *engines.Outline { return &engines.Outline{Function: p.probe} }
+
 func (p probeProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	if p.probe == "wait" {
 		<-ctx.Done()

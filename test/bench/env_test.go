@@ -76,6 +76,9 @@ func (h hook) Warnings() []*engines.Error { return nil }
 // CoveragePoints implements engines.Program.
 func (h hook) CoveragePoints() []engines.CoveragePoint { return nil }
 
+// Outline implements engines.Program.
+func (h hook) Outline() *engines.Outline { return nil }
+
 // Run implements engines.Program.
 func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	return engines.Response{Body: h(call.Request)}, nil

@@ -28,6 +28,8 @@ type Answer struct {
 	Warnings []*engines.Error
 	// Points are the points of the program that was loaded, if it counts coverage.
 	Points []engines.CoveragePoint
+	// Outline is that of the program that was loaded, as engines.Outline.Marshal has it.
+	Outline string
 }
 
 // Append appends the encoded answer to frame. It encodes objects that the host has by their ID. If the
@@ -52,6 +54,7 @@ func (a Answer) encode(frame []byte, objects *wire.Objects) *wire.Encoder {
 	appendUsed(e, a.Files)
 	appendErrors(e, a.Warnings)
 	appendPoints(e, a.Points)
+	e.String(a.Outline)
 	e.Bool(a.Response.TimeDependent)
 	e.Bool(a.Response.Remote)
 	e.Bool(a.Response.Read != nil)
@@ -117,6 +120,9 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 		return a, err
 	}
 	if a.Points, err = readPoints(d); err != nil {
+		return a, err
+	}
+	if a.Outline, err = d.String(); err != nil {
 		return a, err
 	}
 	if err := readResponse(d, &a.Response); err != nil {

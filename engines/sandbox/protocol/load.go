@@ -53,6 +53,7 @@ func AppendScript(e *wire.Encoder, engine, hook string, s engines.Script) {
 	e.Strings([]string{engine, hook, s.Path, s.Function, string(s.Signature)})
 	e.Int(s.MemoryBytes)
 	e.Bool(s.Coverage)
+	e.Bool(s.Outline)
 	e.Value(s.Parameters)
 }
 
@@ -84,6 +85,9 @@ func ReadLoad(d *wire.Decoder) (l Load, err error) {
 		return l, err
 	}
 	if l.Script.Coverage, err = d.Bool(); err != nil {
+		return l, err
+	}
+	if l.Script.Outline, err = d.Bool(); err != nil {
 		return l, err
 	}
 	if l.Script.Parameters, err = d.Value(); err != nil {

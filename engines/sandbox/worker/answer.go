@@ -93,6 +93,7 @@ func (s *server) load(q *question) (answer protocol.Answer, err error) {
 	answer.ProgramBytes -= s.programs.cachedBytes() - before
 	if program, ok := s.programs.loaded[q.Program]; ok {
 		answer.Warnings, answer.Points, answer.Files = program.Warnings(), program.CoveragePoints(), program.Files()
+		answer.Outline = program.Outline().Marshal()
 	}
 	return answer, err
 }
