@@ -25,6 +25,9 @@ type bundledTree struct {
 	// points are set by compile if coverage is.
 	coverage bool
 	points   []engines.CoveragePoint
+	// outline is set by compile if outlined is.
+	outlined bool
+	outline  *engines.Outline
 }
 
 // supported has false for features that goja lacks, so that esbuild lowers them. Other features
@@ -59,7 +62,7 @@ func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundledTree{entry: script.Path, used: files.usedPaths(), coverage: script.Coverage}
+	b := &bundledTree{entry: script.Path, used: files.usedPaths(), coverage: script.Coverage, outlined: script.Outline}
 	var err error
 	if b.warnings, err = files.buildWarnings(script.Path, result.Warnings); err != nil {
 		return nil, err

@@ -30,6 +30,9 @@ func (b *bundledTree) compile() (*goja.Program, error) {
 	if err := expandPatterns(parsed); err != nil {
 		return nil, err
 	}
+	if b.outlined {
+		b.outline = b.outlineOf(parsed)
+	}
 	if b.coverage {
 		b.points = instrument(parsed, b.placer(parsed.File))
 	}

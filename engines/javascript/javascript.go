@@ -56,6 +56,9 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 		return nil, err
 	}
 	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings, ofTests: ofTests}
+	if p.outline = built.outline; p.outline != nil {
+		p.outline.Function = p.export
+	}
 	p.globals = globalsOf(built.code)
 	if p.points, err = built.allPoints(src.Script); err != nil {
 		return nil, err

@@ -27,7 +27,12 @@ type program struct {
 	idle atomic.Pointer[realm]
 	// points are what calls mark, before those of files that the script does not import. Nil means that they mark none.
 	points []engines.CoveragePoint
+	// outline is nil unless the script asks for it.
+	outline *engines.Outline
 }
+
+// Outline returns what the bundle does.
+func (p *program) Outline() *engines.Outline { return p.outline }
 
 // CoveragePoints returns the statements and outcomes of decisions in the author's files.
 func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
