@@ -69,7 +69,7 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	} else {
 		p.response = c.expression(text)
 	}
-	p.variables = c.variables
+	p.variables, p.outline = c.variables, c.outline
 	if err := c.err(ctx); err != nil {
 		return nil, err
 	}

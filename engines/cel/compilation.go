@@ -21,6 +21,8 @@ type compilation struct {
 	variables []*variable
 	problems  []*engines.Error
 	points    []engines.CoveragePoint
+	// outline is nil unless the script asks for it.
+	outline *engines.Outline
 }
 
 // variable is a named expression of a document, or a named part of a response.
@@ -29,6 +31,8 @@ type variable struct {
 	code   *expression
 	value  node
 	output *cel.Type
+	// outline is that of the value, if the script asks for it.
+	outline *engines.OutlineStep
 }
 
 func newCompilation(ctx context.Context, base *cel.Env, src engines.Source) (*compilation, error) {
@@ -67,6 +71,9 @@ func (c *compilation) expression(content string) node {
 	code := c.compile(wholeFile(c.src.Script.Path, content))
 	if code == nil {
 		return nil
+	}
+	if c.src.Script.Outline {
+		c.outline = c.outlineOf(code.outline())
 	}
 	return &hole{code: code, where: c.src.Hook}
 }

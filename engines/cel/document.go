@@ -30,10 +30,13 @@ type document struct {
 	anchored map[*yaml.Node]node
 	aliases  int // around what is compiled
 	aliased  int // parts that were compiled for aliases
+	// scalars are the compiled ones, for the outline.
+	scalars map[*yaml.Node]node
 }
 
 func (c *compilation) document(content string) node {
-	d := &document{compilation: c, file: newYAMLFile(c.src.Script.Path, content), anchored: map[*yaml.Node]node{}}
+	d := &document{compilation: c, file: newYAMLFile(c.src.Script.Path, content)}
+	d.anchored, d.scalars = map[*yaml.Node]node{}, map[*yaml.Node]node{}
 	root := d.parse(content)
 	if root == nil {
 		return nil
@@ -61,7 +64,11 @@ func (d *document) body(at *yaml.Node, fields map[string]*yaml.Node) node {
 		d.addNodeErrorf(at, "response is required: it is what the hook answers")
 		return nil
 	}
-	return d.single(fields["response"])
+	response := d.single(fields["response"])
+	if d.src.Script.Outline && len(d.problems) == 0 {
+		d.outline = d.outlineOf(d.outlined(fields["response"]))
+	}
+	return response
 }
 
 // severalHooks compiles the one that is asked for. Variables of all hooks are

@@ -17,7 +17,11 @@ type program struct {
 	variables []*variable
 	response  node
 	points    []engines.CoveragePoint
+	outline   *engines.Outline
 }
+
+// Outline returns what the script does, if it asks for it.
+func (p *program) Outline() *engines.Outline { return p.outline }
 
 // CoveragePoints returns the expressions, the lines of their parts, and the outcomes of their operators.
 func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }

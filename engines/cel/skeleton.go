@@ -27,7 +27,8 @@ func (d *document) skeleton(y *yaml.Node) node {
 	case yaml.SequenceNode:
 		return d.sequence(y)
 	default:
-		return d.scalar(y)
+		d.scalars[y] = d.scalar(y)
+		return d.scalars[y]
 	}
 }
 

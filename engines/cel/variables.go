@@ -31,7 +31,11 @@ func (d *document) defineOne(item *yaml.Node, fields map[string]*yaml.Node) {
 		d.addNodeErrorf(value, "value and expression exclude each other: a value is an object or a list as responses have it")
 	case value != nil && name != nil:
 		compiled, output := d.value(value)
-		d.define(name, &variable{name: name.Value, value: compiled, output: output})
+		v := &variable{name: name.Value, value: compiled, output: output}
+		if d.src.Script.Outline && len(d.problems) == 0 {
+			v.outline = d.outlined(value)
+		}
+		d.define(name, v)
 	case value == nil:
 		if code := d.required(item, fields, "expression"); name != nil && code != nil {
 			d.defineExpression(name, code)
