@@ -15,6 +15,7 @@
 package jsonnet
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 
@@ -68,6 +69,11 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 	hook, err := p.load(ctx, src.Hook)
 	if err != nil {
 		return nil, err
+	}
+	if src.Script.Outline {
+		if p.outline = linked.outline(); p.outline != nil {
+			p.outline.Function = cmp.Or(src.Script.Function, src.Hook)
+		}
 	}
 	p.root, p.ofParent = linked.rootExpression(hook.call()), linked.readsOf(hook)
 	return p, nil

@@ -22,7 +22,12 @@ type program struct {
 	root      ast.Node
 	// ofParent is what the hook may read of the parent, by its source. Nil means all.
 	ofParent engines.ReadSet
+	// outline is nil unless the script asks for it.
+	outline *engines.Outline
 }
+
+// Outline returns what the script does.
+func (p *program) Outline() *engines.Outline { return p.outline }
 
 // Run answers one call in a VM of its own. With an error, too, the response holds
 // what was logged.
