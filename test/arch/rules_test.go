@@ -76,6 +76,12 @@ var wings = []wing{
 		why:   "it loads scripts for any caller: it knows no API types and no controllers",
 	},
 	{
+		name: "check of scripts", packages: []string{"controllers/scriptcheck"}, imports: []string{"engines", "controllers/api/..."},
+		inTests: realHooks,
+		holds:   "what in a script does not fit the schemas of the objects that it is about",
+		why:     "it judges what engines say about scripts, for commands and the host, and asks nobody",
+	},
+	{
 		name: "variant", packages: []string{"controllers/variant"},
 		imports: []string{"engines", "apply/...", "runtime/controller", "runtime/discovery", "controllers/api/..."}, pure: true,
 		holds: "the contract between the reconcile core and the kinds of definition",

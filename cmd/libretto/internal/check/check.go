@@ -17,6 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/scriptcheck"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -25,7 +26,7 @@ import (
 type Severity string
 
 const (
-	// Error is what the host would not accept or not load.
+	// Error is what the host would not accept or not load, and what can't be right in a script.
 	Error Severity = "error"
 	// Warning is what the host accepts, and what is likely a mistake.
 	Warning Severity = "warning"
@@ -67,7 +68,7 @@ func (r *Result) Count(severity Severity) int {
 
 // Run checks all definitions and CustomResourceDefinitions of a set at the same time.
 func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*Result, error) {
-	r := &run{set: set, registry: registry, resources: set.Known(), used: map[scripts.Origin]bool{}}
+	r := &run{set: set, registry: registry, resources: set.Known(), used: map[scripts.Origin]bool{}, schemas: schemasOf(set)}
 	for _, p := range set.Problems {
 		r.add(Finding{Severity: Error, Reason: reasonInvalid, Location: p.Location, Message: p.Message})
 	}
@@ -84,6 +85,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	r.reportSchemas()
 	r.checkUnused(checks)
 	r.checkReplaced()
 	r.checkTestFiles()
@@ -95,6 +97,7 @@ type run struct {
 	set       *manifest.Set
 	registry  *engines.Registry
 	resources *manifest.KnownResources
+	schemas   *scriptcheck.Checker
 
 	mu       sync.Mutex
 	findings []Finding

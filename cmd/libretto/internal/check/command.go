@@ -30,8 +30,8 @@ func Command(w cli.Process) *cobra.Command {
 
 Definitions are validated as the API server does, resources are looked up among
 the built-in ones and the given CustomResourceDefinitions, and scripts are
-compiled as the host does, in worker processes. Nothing is run and nothing is
-sent.
+compiled as the host does, in worker processes, and compared with the schemas of
+the objects that they read and answer. Nothing is run and nothing is sent.
 
 The exit code is 0 if there are no errors, 1 if there are, and 2 if the command
 could not be run. Findings go to standard output.`,

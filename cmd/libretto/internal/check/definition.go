@@ -31,6 +31,7 @@ const (
 	reasonUnusedImport      = "UnusedImport"
 	reasonUnusedLibraries   = "UnusedLibraries"
 	reasonUnusedScripts     = "UnusedScripts"
+	reasonSchemaMismatch    = "SchemaMismatch"
 	reasonUnusedParameters  = "UnusedParameters"
 	reasonSecretsUndeclared = "SecretsNotDeclared"
 )
@@ -71,6 +72,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	d.sources = spec.Sources
 	var compiled *scripts.Compiled
 	if err == nil {
+		spec.Outline = true
 		compiled, err = scripts.Compile(ctx, d.registry, spec, d.set.Contents)
 	}
 	if ctx.Err() != nil {
@@ -216,6 +218,7 @@ func (d *definitionCheck) checkScripts(ctx context.Context, spec scripts.Spec, c
 	if len(compiled.Problems) == 0 {
 		d.tree = newTree(d.registry, spec, compiled)
 		d.checkTree(d.tree)
+		d.checkSchemas(spec, compiled)
 	}
 }
 

@@ -1,0 +1,64 @@
+package check
+
+import (
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/scriptcheck"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// schemasOf returns a checker with the schemas of the CustomResourceDefinitions of a set.
+func schemasOf(set *manifest.Set) *scriptcheck.Checker {
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, object := range set.CRDs {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object.Object, crd) == nil { // What does not fit is reported elsewhere.
+			crds = append(crds, crd)
+		}
+	}
+	return scriptcheck.New(crds...)
+}
+
+// checkSchemas checks the scripts of a definition against the schemas of its objects.
+func (d *definitionCheck) checkSchemas(spec scripts.Spec, compiled *scripts.Compiled) {
+	h := scriptcheck.Hook{Definition: d.object.GetKind()}
+	for _, rule := range manifest.ResourceRules(d.object) {
+		kind := schema.FromAPIVersionAndKind(rule.APIVersion, "")
+		if found, known, err := d.resources.Find(rule.APIVersion, rule.Resource); err == nil && known {
+			kind = found.Kind
+		}
+		switch field := rule.Field; {
+		case field == "spec.parentResource", strings.HasPrefix(field, "spec.resources["):
+			h.Parents = append(h.Parents, kind)
+		case strings.HasPrefix(field, "spec.inputResources["):
+			h.Inputs = append(h.Inputs, kind)
+		default:
+			h.Children = append(h.Children, kind)
+		}
+	}
+	locate := func(at engines.Location) (engines.Location, bool) {
+		origin, known := compiled.Origins[at.File]
+		return d.set.Locate(d.object, spec, origin, at), known && !scripts.IsLibrary(at.File)
+	}
+	for name, program := range compiled.Programs {
+		h.Name, h.Signature = name, spec.Hooks[name].Signature
+		d.schemas.Check(h, program.Outline(), locate)
+	}
+}
+
+// reportSchemas reports what no definition can mean.
+func (r *run) reportSchemas() {
+	for _, f := range r.schemas.Findings() {
+		severity := Error
+		if f.IsDoubtful {
+			severity = Warning
+		}
+		r.add(Finding{Severity: severity, Reason: reasonSchemaMismatch, Location: f.Location, Message: f.Message})
+	}
+}
