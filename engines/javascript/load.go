@@ -19,7 +19,10 @@ import (
 func (p *program) load(ctx context.Context) error {
 	r, err := p.newRealm(ctx, time.Unix(0, 0).UTC(), "")
 	if err == nil && !p.ofTests && p.script.Signature != engines.HTTPContext {
-		p.parameters = r.manyParameters()
+		_, err = r.guard(ctx, func() (any, error) { // A function may have a toString of its own.
+			p.parameters = r.manyParameters()
+			return nil, nil
+		})
 	}
 	p.release(r, err)
 	var e *engines.Error

@@ -217,6 +217,19 @@ func TestRealmAfterFailures(t *testing.T) {
 	}
 }
 
+// TestHookThatCannotBeShown has functions whose text is looked at when they are compiled, and that have a toString of their own.
+func TestHookThatCannotBeShown(t *testing.T) {
+	_, err := engine{}.Compile(t.Context(), script(`export function sync() {}; sync.toString = () => { throw new Error('no text') }`))
+	if err == nil || !strings.Contains(err.Error(), "no text") {
+		t.Errorf("the error is %v", err)
+	}
+	ctx, cancel := engines.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := (engine{}).Compile(ctx, script(`export function sync() {}; sync.toString = () => { for (;;); }`)); err == nil {
+		t.Error("a text without an end is no error")
+	}
+}
+
 // TestLogAtLoad sees that what modules log is in the log of each call, and what a call logs in its own alone.
 func TestLogAtLoad(t *testing.T) {
 	program := compiled(t, script(`console.log('loaded'); export function sync({ who }) { console.log('for', who); return null }`))
