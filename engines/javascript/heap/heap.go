@@ -166,18 +166,23 @@ type reached struct {
 const gojaPath = "github.com/dop251/goja"
 
 // unchanging are goja's types of which nothing changes once it is made, or nothing that a script could see, and what runtimes share.
-var unchanging = []string{"Program", "regexpPattern", "objectTemplate", "privateEnvType", "Symbol", "profTracker"}
+var unchanging = []string{"Program", "regexpPattern", "objectTemplate", "privateEnvType", "Symbol", "profTracker", "isolate"}
 
-// isFollowed reports whether a pointer to a type leads to what calls may change. The host's are the views of what its functions return.
-// Its isolate it restores itself. Types of other packages are those of patterns, hashes and big numbers.
-func isFollowed(t reflect.Type) bool {
-	switch t.PkgPath() {
-	case "":
-		return true
-	case gojaPath:
-		return !slices.Contains(unchanging, t.Name())
+// letBe are the packages of hashes, orders of texts and types, of which a script sees nothing that changes.
+var letBe = []string{"hash/maphash", "golang.org/x/text/collate", "reflect"}
+
+// pointer follows a pointer to what calls may change: a type of goja, or a view that a function of the host has returned. The host restores
+// its isolate itself.
+func (w *walker) pointer(v reflect.Value) {
+	switch t := v.Type().Elem(); t.PkgPath() {
+	case "", gojaPath, ownPath:
+		if !slices.Contains(unchanging, t.Name()) {
+			w.add(v.UnsafePointer(), t)
+		}
 	default:
-		return t.PkgPath() == ownPath && t.Name() != "isolate"
+		if !slices.Contains(letBe, t.PkgPath()) {
+			w.failf("there is a %s", t)
+		}
 	}
 }
 
@@ -212,8 +217,8 @@ func (w *walker) isNew(at unsafe.Pointer, typ reflect.Type) bool {
 func (w *walker) follow(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() && isFollowed(v.Type().Elem()) {
-			w.add(v.UnsafePointer(), v.Type().Elem())
+		if !v.IsNil() {
+			w.pointer(v)
 		}
 	case reflect.Interface:
 		if !v.IsNil() {

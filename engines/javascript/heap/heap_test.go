@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,7 @@ func TestRestore(t *testing.T) {
 		"generators":       {"and generators", `function* g() { yield 1 }`, `Object.getPrototypeOf(g).prototype.next = () => ({done: true})`, `[...g()].join()`},
 		"global":           {"names for all", `var v = 1`, `v = 2; globalThis.w = 3; delete globalThis.Map`, `[v, typeof w, typeof Map].join()`},
 		"iterator":         {"how far one has got", `const i = [1, 2, 3].values(); i.next()`, `i.next(); i.next()`, `i.next().value`},
+		"text iterator":    {"in a text too, also beyond Latin", `const i = 'abc'[Symbol.iterator](), l = 'aüb'[Symbol.iterator](); i.next(); l.next()`, `i.next(); l.next()`, `i.next().value + l.next().value`},
 		"map iterator":     {"in a map too", `const m = new Map([[1, 1], [2, 2], [3, 3]]), i = m.keys(); i.next()`, `i.next(); m.delete(2)`, `[...i].join()`},
 		"generator":        {"a function that waits", `const g = (function* () { let n = 0; while (true) { yield ++n } })(); g.next()`, `g.next(); g.next()`, `g.next().value`},
 		"pattern":          {"where a regular expression goes on", `const r = /a/g; r.exec('aaa')`, `r.exec('aaa'); r.x = 1`, `[r.lastIndex, r.x].join()`},
@@ -135,6 +137,15 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("the error is %v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestRefusesOtherTypes has a value of a type that nobody has looked at, which calls may change.
+func TestRefusesOtherTypes(t *testing.T) {
+	w := walker{seen: map[reached]bool{}}
+	w.follow(reflect.ValueOf(strings.NewReader("x")))
+	if w.err == nil || !strings.Contains(w.err.Error(), "strings.Reader") {
+		t.Errorf("the error is %v", w.err)
 	}
 }
 
