@@ -298,7 +298,8 @@ func (w *walker) addMap(v reflect.Value) {
 // known matches the names of functions that have captured nothing but their runtime, which a method as a value has, or what no script
 // replaces: the object and the prototype of a built-in constructor. Whatever goja makes for a script, as bind does, is another one.
 var known = regexp.MustCompile(`^github\.com/dop251/goja\.\(\*Runtime\)\.` +
-	`(\w+-fm|.*(wrapNativeConstruct|constructToCall|newNativeConstructOnly|createSymbol|createSymbolProto|getFunctionPrototype|getObject)\.func\d+)$`)
+	`(\w+-fm|.*(wrapNativeConstruct|constructToCall|newNativeConstructOnly|createSymbol|createSymbolProto|` +
+	`getFunctionPrototype|getObject)\.func\d+)$`)
 
 // ownPath starts the names of functions that the host gives a runtime. What they have captured is the host's to restore.
 const ownPath = "github.com/libretto-k8s/libretto/engines/javascript"
