@@ -134,7 +134,7 @@ func outcome(rt *goja.Runtime, call string) (string, bool) {
 		return "", false
 	}
 	if err != nil {
-		return addresses.ReplaceAllString(err.Error(), ""), true
+		return fmt.Sprintf("%T", err), true // To format it runs what the script has thrown.
 	}
 	return addresses.ReplaceAllString(value.String(), ""), true
 }
