@@ -65,9 +65,12 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// computing returns a script that says a text after it has computed for some hundredths of a second.
+// computing returns a script that says a text after it has computed for some hundredths of a second. To load it takes some tenths of one, so
+// that not all scripts of a host are loaded before that is starved.
 func computing(text string) string {
-	return fmt.Sprintf(`export function sync() {
+	return fmt.Sprintf(`let loaded = 0;
+for (let i = 0; i < 1000000; i++) loaded += i %% 7;
+export function sync() {
   let n = 0;
   for (let i = 0; i < 300000; i++) n += i %% 7;
   return {status: {said: n > 0 ? %q : ""}, children: []};
