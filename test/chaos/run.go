@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -238,7 +239,7 @@ func (r *run) settle(ctx context.Context, bound time.Duration) error {
 	})
 }
 
-// notServing says what of a state can't be that of an end: children without the newest value, and definitions that roll out.
+// notServing says what of a state can't be that of an end: children and parents without the newest value, and definitions that roll out.
 func (r *run) notServing(state string) error {
 	for _, s := range sets {
 		if s.kind != "" && !strings.Contains(state, "definition "+r.nameOf(s)) {
@@ -257,11 +258,20 @@ func (r *run) notServing(state string) error {
 			want += s.children
 		}
 	}
-	if got := strings.Count(state, "\n  value: NOW"); got < want-2 { // All but those of OnDelete.
-		return fmt.Errorf("%d children and parents have the newest value, want %d:\n%s", got, want-2, state)
+	if got := len(newestChild.FindAllString(state, -1)); got < want-2 { // All but those of OnDelete.
+		return fmt.Errorf("%d children have the newest value, want %d:\n%s", got, want-2, state)
+	}
+	if old := oldStatus.FindString(state); old != "" {
+		return fmt.Errorf("a parent has an older value:\n%s", state)
 	}
 	return nil
 }
+
+// newestChild and oldStatus match a child with the newest value and the status of a parent with another one in the text of a state.
+var (
+	newestChild = regexp.MustCompile(`\ndata:\n(?:  note: .*\n)?  value: NOW`)
+	oldStatus   = regexp.MustCompile(`\nstatus:\n(?:  .*\n)*  value: v`)
+)
 
 // checkHistory judges the writes since it was called last, and how hosts have ended.
 func (r *run) checkHistory(ctx context.Context) error {
