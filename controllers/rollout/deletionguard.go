@@ -50,50 +50,6 @@ func (e Edit) Name() string {
 	return e.ID(Edit{})
 }
 
-// ChildCounts is how many children there are, of how many parents.
-type ChildCounts struct {
-	// Children are those that were there at the time At, and those that edits have deleted before.
-	Children map[schema.GroupKind]int
-	Parents  int
-	// Recreated is how many of Children edits have recreated until then.
-	Recreated map[schema.GroupKind]int
-	// At is when they were counted.
-	At time.Time
-}
-
-// Gone are numbers of children that are gone, by kind and by what was done to them.
-type Gone map[destruction]int
-
-// Record is what a Guard needs of an earlier process.
-type Record struct {
-	// Settled is the edit whose deletions are not counted, and Edit the newest one, which serves since Since. They are equal once it has
-	// settled.
-	Settled, Edit Edit
-	Since         time.Time
-	// Before is what there was before the first deletion that counts, or nil.
-	Before *ChildCounts
-}
-
-// Settles reports whether Edit has served for so long that it has settled. complete is set if it serves all parents.
-func (r Record) Settles(complete bool, now time.Time) bool {
-	return complete && now.Sub(r.Since) >= SettleTime
-}
-
-// Counts reports whether what was deleted before goes on counting once an edit takes over. approved is set if an approval names Edit.
-func (r Record) Counts(edit Edit, approved bool) bool {
-	return r.Before != nil && r.Edit != r.Settled && edit != r.Settled && (edit == r.Edit || !approved)
-}
-
-// Gone returns how many of the children that there were before are gone. left are those that were created before r.Before.At, by kind:
-// what has come back since then does not replace what is gone.
-func (r Record) Gone(left map[schema.GroupKind]int) Gone {
-	gone := Gone{}
-	for kind, n := range r.Before.Children {
-		gone[destruction{kind, Delete}], gone[destruction{kind, Recreate}] = max(0, n-left[kind]), r.Before.Recreated[kind]
-	}
-	return gone
-}
-
 // Limits bound what is deleted and recreated.
 type Limits struct {
 	// Edit are those of the definition for edits. Nil means the rule for a sample.
