@@ -2,7 +2,6 @@ package cel
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -37,24 +36,17 @@ func (c *compilation) outlineOf(response *engines.OutlineStep) *engines.Outline 
 
 // directedOutline returns the outline of a mapping that has a directive, or nil: of its body for one element, or if a condition is true.
 func (d *document) directedOutline(y *yaml.Node) *engines.OutlineStep {
-	step := engines.NewOutlineStep
-	for _, known := range directives {
-		for i := 0; i < len(y.Content); i += 2 {
-			found := known.key.FindStringSubmatch(resolveAlias(y.Content[i]).Value)
-			if found == nil {
-				continue
-			}
-			rest := *y
-			rest.Content = slices.Concat(y.Content[:i], y.Content[i+2:])
-			operand, body := d.outlined(y.Content[i+1]), d.outlined(&rest)
-			if known == directives[0] {
-				function := step(engines.OutlineFunction, "", step(engines.OutlineName, found[1]), body)
-				return step(engines.OutlineCall, "", function, step(engines.OutlineElement, "key", operand))
-			}
-			return step(engines.OutlineSame, "", body, operand)
-		}
+	u := firstDirective(y)
+	if u == nil {
+		return nil
 	}
-	return nil
+	step := engines.NewOutlineStep
+	operand, body := d.outlined(u.operand), d.outlined(u.rest)
+	if u.repeats() {
+		function := step(engines.OutlineFunction, "", step(engines.OutlineName, u.name), body)
+		return step(engines.OutlineCall, "", function, step(engines.OutlineElement, "key", operand))
+	}
+	return step(engines.OutlineSame, "", body, operand)
 }
 
 // outlined returns the outline of a part of a document's response, which has been compiled.

@@ -53,24 +53,44 @@ type loop struct {
 	value ref.Val
 }
 
-// directed compiles a mapping that has a directive. It reports false if it has none.
-func (d *document) directed(y *yaml.Node) (node, bool) {
+// use is a directive in a mapping.
+type use struct {
+	*directive
+	at, operand *yaml.Node
+	// name is that of the element, if the directive has one.
+	name string
+	// rest is the mapping without the directive.
+	rest *yaml.Node
+}
+
+// repeats reports whether it is ${forEach}.
+func (of *directive) repeats() bool { return of == directives[0] }
+
+// firstDirective returns the directive of a mapping that is asked before its others, or nil.
+func firstDirective(y *yaml.Node) *use {
 	for _, known := range directives {
 		for i := 0; i < len(y.Content); i += 2 {
-			found := known.key.FindStringSubmatch(resolveAlias(y.Content[i]).Value)
-			if found == nil {
-				continue
+			if found := known.key.FindStringSubmatch(resolveAlias(y.Content[i]).Value); found != nil {
+				rest := *y
+				rest.Content = slices.Concat(y.Content[:i], y.Content[i+2:])
+				return &use{directive: known, at: y.Content[i], operand: y.Content[i+1], name: found[1], rest: &rest}
 			}
-			rest := *y
-			rest.Content = slices.Concat(y.Content[:i], y.Content[i+2:])
-			x := d.operand(known, y.Content[i+1])
-			if known == directives[0] {
-				return d.loop(y.Content[i], found[1], x, &rest), true
-			}
-			return &guarded{x, d.mapping(&rest)}, true
 		}
 	}
-	return nil, false
+	return nil
+}
+
+// directed compiles a mapping that has a directive. It reports false if it has none.
+func (d *document) directed(y *yaml.Node) (node, bool) {
+	u := firstDirective(y)
+	if u == nil {
+		return nil, false
+	}
+	x := d.operand(u.directive, u.operand)
+	if u.repeats() {
+		return d.loop(u.at, u.name, x, u.rest), true
+	}
+	return &guarded{x, d.mapping(u.rest)}, true
 }
 
 // operand compiles the expression of a directive, which is then of a type that the directive takes.
