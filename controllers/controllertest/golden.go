@@ -261,7 +261,7 @@ func (r *runner) compareFile(field, name, what string, textOf func(want any) str
 	if name == "" || r.result.Outcome == Errored {
 		return nil
 	}
-	short := strings.TrimPrefix(field[strings.LastIndex(field, "."):], ".")
+	short := field[strings.LastIndex(field, ".")+1:]
 	before, err := r.readFile(name)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {

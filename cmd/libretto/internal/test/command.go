@@ -256,11 +256,10 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	t.collector = t.coverage.collector()
 	options := suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Concerns: t.concerns,
-		Parallel: t.parallel,
-		Shuffle:  t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
-		RunFunctions: t.runFunctions,
-		Warn:         func(text string) { fmt.Fprintln(t.Stderr, "warning:", text) },
-		Updated:      func(file string) { fmt.Fprintln(t.Stderr, "wrote", file) },
+		Parallel: t.parallel, Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
+		Coverage: t.collector, RunFunctions: t.runFunctions,
+		Warn:    func(text string) { fmt.Fprintln(t.Stderr, "warning:", text) },
+		Updated: func(file string) { fmt.Fprintln(t.Stderr, "wrote", file) },
 		Report: func(result controllertest.Result) {
 			all = append(all, result)
 			for _, r := range reporters {
