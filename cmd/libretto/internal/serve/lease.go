@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,16 +98,21 @@ func (l *lease) lose(why string) {
 	}
 }
 
-// Get also looks whether another process has the lease.
+// Get also looks whether another process has the lease. The elector counts the duration of a lease from when it first saw these bytes, in
+// which client-go has the renewal in whole seconds: it would take the lease up to a second too early. So the rest of it is added.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && record.HolderIdentity != l.Identity() {
+	if err != nil {
+		return nil, nil, err
+	}
+	raw = strconv.AppendInt(raw, int64(record.RenewTime.Nanosecond()), 10)
+	if record.HolderIdentity != l.Identity() {
 		l.lose(fmt.Sprintf("its holder is %q", record.HolderIdentity))
 		if l.own && l.led.Load() {
 			return nil, nil, fmt.Errorf("the lease %s is not taken again", l.name)
 		}
 	}
-	return record, raw, err
+	return record, raw, nil
 }
 
 // Create takes the lease.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -133,6 +134,36 @@ func TestLease(t *testing.T) {
 				t.Errorf("the loss is reported as %q, want %q", e.lost, c.lost)
 			}
 		})
+	}
+}
+
+// TestRenewalsOfOneSecond has the elector see each renewal, also two of the same second.
+func TestRenewalsOfOneSecond(t *testing.T) {
+	second := time.Unix(1000, 0)
+	client := fake.NewClientset().CoordinationV1()
+	e := newElecting()
+	lock := resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}, Client: client}
+	e.Interface = &lock
+	seen := map[string]time.Duration{}
+	for _, after := range []time.Duration{0, time.Microsecond, 999 * time.Millisecond, time.Second} {
+		record := resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 3, RenewTime: metav1.NewTime(second.Add(after))}
+		write := lock.Update
+		if after == 0 {
+			write = lock.Create
+		}
+		if err := write(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		for _, again := range []bool{false, true} {
+			_, raw, err := e.Get(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, known := seen[string(raw)]; known != again || known && before != after {
+				t.Errorf("%s, renewed %s after the second, which was seen before: %v, and is %s", raw, after, known, before)
+			}
+			seen[string(raw)] = after
+		}
 	}
 }
 
