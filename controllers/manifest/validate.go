@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,10 +20,7 @@ import (
 // schema is known.
 func (s *Set) validate() error {
 	s.given = map[*document.Object]*document.Object{}
-	for i, o := range s.Definitions {
-		s.Definitions[i] = s.validateDefinition(o)
-		s.given[s.Definitions[i]] = o
-	}
+	s.validateDefinitions()
 	resources, err := s.schemas()
 	if err != nil {
 		return err
@@ -68,19 +66,26 @@ func (s *Set) schemas() (map[string]memcluster.Resource, error) {
 	return byKind, nil
 }
 
-// validateDefinition returns the definition as an API server would store it.
-func (s *Set) validateDefinition(o *document.Object) *document.Object {
-	given := o.DeepCopy()
-	if o.GroupVersionKind().Group == v1alpha1.GroupName {
-		given.SetNamespace("") // As the API server does.
+// validateDefinitions puts definitions in the place of those that were given as an API server would store them.
+func (s *Set) validateDefinitions() {
+	var given []*unstructured.Unstructured
+	for _, o := range s.Definitions {
+		object := o.DeepCopy()
+		if o.GroupVersionKind().Group == v1alpha1.GroupName {
+			object.SetNamespace("") // As the API server does.
+		}
+		given = append(given, object)
 	}
-	stored, dropped, invalid, err := validation.Definition(given)
-	if err != nil {
-		s.failAt(o, err)
-		return o
+	for i, stored := range validation.Definitions(given...) {
+		o := s.Definitions[i]
+		if stored.Err != nil {
+			s.failAt(o, stored.Err)
+		} else {
+			s.report(o, stored.Dropped, stored.Invalid)
+			s.Definitions[i] = (&document.Object{Unstructured: v1alpha1.SetNamespaces(stored.Unstructured)}).WithPlaces(o)
+		}
+		s.given[s.Definitions[i]] = o
 	}
-	s.report(o, dropped, invalid)
-	return (&document.Object{Unstructured: v1alpha1.SetNamespaces(stored)}).WithPlaces(o)
 }
 
 func (s *Set) validateObject(o *document.Object, resource memcluster.Resource) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -31,8 +32,9 @@ type Custom struct {
 	props      *apiextensions.JSONSchemaProps
 
 	// compiled and types are made when they are first needed.
-	compiled func() (*validators, error)
-	types    func() (managedfields.TypeConverter, error)
+	compiled   func() (*validators, error)
+	isCompiled atomic.Bool
+	types      func() (managedfields.TypeConverter, error)
 }
 
 // validators are the compiled rules of a schema.
@@ -82,6 +84,7 @@ func (c *Custom) compile() (*validators, error) {
 		}
 	}
 	v.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
+	c.isCompiled.Store(true)
 	return v, nil
 }
 

@@ -9,15 +9,32 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// ValidateOnce returns what Validate returns for an object that is created. It compiles only the rules of fields that the object has,
-// which is faster unless many objects are validated.
-func (c *Custom) ValidateOnce(object *unstructured.Unstructured) field.ErrorList {
-	v := &validators{cel: cel.NewValidator(withRulesFor(c.structural, []any{object.Object}), true, celconfig.PerCallLimit)}
-	var err error
-	if v.object, _, err = validation.NewSchemaValidator(c.props); err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
+// ValidateOnce returns what Validate returns for objects that are created. It compiles only the rules of fields that some of them have,
+// which is faster unless it is called for many objects, one after another. If all rules are compiled already, it takes those.
+func (c *Custom) ValidateOnce(objects ...*unstructured.Unstructured) []field.ErrorList {
+	all := make([]field.ErrorList, len(objects))
+	v, err := c.compiledFor(objects)
+	for i, object := range objects {
+		if err != nil {
+			all[i] = field.ErrorList{field.InternalError(nil, err)}
+		} else {
+			all[i] = c.validateCreation(v, object)
+		}
 	}
-	return c.validateCreation(v, object)
+	return all
+}
+
+// compiledFor returns validators with the rules that some objects can meet, and maybe more.
+func (c *Custom) compiledFor(objects []*unstructured.Unstructured) (*validators, error) {
+	if c.isCompiled.Load() {
+		return c.compiled()
+	}
+	var values []any
+	for _, object := range objects {
+		values = append(values, object.Object)
+	}
+	object, _, err := validation.NewSchemaValidator(c.props)
+	return &validators{object: object, cel: cel.NewValidator(withRulesFor(c.structural, values), true, celconfig.PerCallLimit)}, err
 }
 
 // withRulesFor returns a schema without the rules that none of the values can meet. Types stay: rules look at fields that are absent too.

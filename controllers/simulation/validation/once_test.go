@@ -56,7 +56,7 @@ func TestValidateOnce(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			object := parse(t, `{apiVersion: example.com/v1, kind: App, metadata: {name: a, namespace: default}, spec: `+c.spec+`}`)
-			got, want := custom.ValidateOnce(object).ToAggregate(), custom.Validate(object, nil).ToAggregate()
+			got, want := custom.ValidateOnce(object)[0].ToAggregate(), custom.Validate(object, nil).ToAggregate()
 			if diff := cmp.Diff(errorText(want), errorText(got)); diff != "" {
 				t.Errorf("-Validate +ValidateOnce:\n%s", diff)
 			}
@@ -64,6 +64,30 @@ func TestValidateOnce(t *testing.T) {
 				t.Errorf("%q, want %q", text, c.want)
 			}
 		})
+	}
+}
+
+// TestValidateSeveral checks that each of several objects is validated by the rules of its own fields.
+func TestValidateSeveral(t *testing.T) {
+	resources, err := Read(parse(t, withRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, spec := range []string{`{number: 5, object: {}}`, `{object: {a: 1}}`, `{}`, `{number: 1, object: {}}`} {
+		objects = append(objects, parse(t, `{apiVersion: example.com/v1, kind: App, metadata: {name: a, namespace: default}, spec: `+spec+`}`))
+	}
+	custom := resources[0].Schema.(*Custom)
+	for _, when := range []string{"before", "after"} {
+		var got []string
+		for _, invalid := range custom.ValidateOnce(objects...) {
+			got = append(got, errorText(invalid.ToAggregate()))
+		}
+		want := []string{"", `spec.object.a: Invalid value: 1: a is small`, "", `spec.number: Invalid value: 1: number is small`}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s all rules are compiled: -want +got:\n%s", when, diff)
+		}
+		custom.Validate(objects[0], nil)
 	}
 }
 
@@ -84,8 +108,8 @@ func BenchmarkDefinition(b *testing.B) {
 		},
 	}}
 	for b.Loop() {
-		if _, _, invalid, err := Definition(object); err != nil || len(invalid) > 0 {
-			b.Fatal(invalid, err)
+		if stored := Definitions(object)[0]; stored.Err != nil || len(stored.Invalid) > 0 {
+			b.Fatal(stored.Invalid, stored.Err)
 		}
 	}
 }

@@ -61,21 +61,57 @@ func Own(plural string) (memcluster.Resource, error) {
 	return read()
 }
 
-// Definition returns a definition as the API server stores it, with defaults and without unknown fields, and
-// the paths of the fields that were dropped. The list has what is wrong with it: with any, the API server
-// refuses it. An error means that it is no definition, or cannot be read.
-func Definition(
-	object *unstructured.Unstructured,
-) (stored *unstructured.Unstructured, dropped []string, invalid field.ErrorList, err error) {
-	resource, err := Own(v1alpha1.DefinitionResource(object.GroupVersionKind()).Resource)
-	if err != nil || resource.Kind != object.GroupVersionKind() || !v1alpha1.IsDefinition(resource.Kind.GroupKind()) {
-		return nil, nil, nil, fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are, or with a namespace of %s",
-			object.GetAPIVersion(), object.GetKind(), v1alpha1.GroupVersion, v1alpha1.NamespacedGroupVersion)
+// Stored is a definition as the API server stores it, with defaults and without unknown fields.
+type Stored struct {
+	*unstructured.Unstructured
+	// Dropped are the paths of the fields that were dropped.
+	Dropped []string
+	// Invalid has what is wrong with it: with any, the API server refuses it.
+	Invalid field.ErrorList
+	// Err means that it is no definition, or cannot be read.
+	Err error
+}
+
+// Definitions returns definitions as the API server stores them.
+func Definitions(objects ...*unstructured.Unstructured) []Stored {
+	all, byKind := make([]Stored, len(objects)), map[*Custom][]int{}
+	for i, object := range objects {
+		resource, err := Own(v1alpha1.DefinitionResource(object.GroupVersionKind()).Resource)
+		if err != nil || resource.Kind != object.GroupVersionKind() || !v1alpha1.IsDefinition(resource.Kind.GroupKind()) {
+			all[i].Err = fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are, or with a namespace of %s",
+				object.GetAPIVersion(), object.GetKind(), v1alpha1.GroupVersion, v1alpha1.NamespacedGroupVersion)
+			continue
+		}
+		all[i].Unstructured = object.DeepCopy()
+		if all[i].Dropped, all[i].Err = resource.Schema.Decode(all[i].Object); all[i].Err == nil {
+			custom, _ := resource.Schema.(*Custom) // readOwn makes it.
+			byKind[custom] = append(byKind[custom], i)
+		}
 	}
-	stored = object.DeepCopy()
-	if dropped, err = resource.Schema.Decode(stored.Object); err != nil {
-		return nil, nil, nil, err
+	for custom, indices := range byKind {
+		var stored []*unstructured.Unstructured
+		for _, i := range indices {
+			stored = append(stored, all[i].Unstructured)
+		}
+		for k, invalid := range custom.ValidateOnce(stored...) {
+			all[indices[k]].Invalid = invalid
+		}
 	}
-	custom, _ := resource.Schema.(*Custom) // readOwn makes it.
-	return stored, dropped, custom.ValidateOnce(stored), nil
+	return all
+}
+
+// CompileRules compiles the rules of all definitions, for a process that validates many, one after another.
+func CompileRules() error {
+	for plural := range own {
+		resource, err := Own(plural)
+		if err != nil {
+			return err
+		}
+		if custom, ok := resource.Schema.(*Custom); ok {
+			if _, err := custom.compiled(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-func TestDefinition(t *testing.T) {
+func TestDefinitions(t *testing.T) {
 	const composite = `{apiVersion: metacontroller.k8s.io/v1alpha1, kind: CompositeController, metadata: {name: c}, spec: %}`
 	cases := map[string]struct {
 		reason, spec string
@@ -58,14 +58,14 @@ func TestDefinition(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			stored, dropped, invalid, err := Definition(parse(t, strings.Replace(composite, "%", tc.spec, 1)))
-			if err != nil {
-				t.Fatal(err)
+			stored := Definitions(parse(t, strings.Replace(composite, "%", tc.spec, 1)))[0]
+			if stored.Err != nil {
+				t.Fatal(stored.Err)
 			}
-			if diff := cmp.Diff(tc.dropped, dropped); diff != "" {
+			if diff := cmp.Diff(tc.dropped, stored.Dropped); diff != "" {
 				t.Errorf("%s dropped: -want +got:\n%s", tc.reason, diff)
 			}
-			if aggregate := invalid.ToAggregate(); (aggregate != nil) != (tc.invalid != "") || aggregate != nil && !strings.Contains(aggregate.Error(), tc.invalid) {
+			if aggregate := stored.Invalid.ToAggregate(); (aggregate != nil) != (tc.invalid != "") || aggregate != nil && !strings.Contains(aggregate.Error(), tc.invalid) {
 				t.Errorf("%s got %v, want %q", tc.reason, aggregate, tc.invalid)
 			}
 			if tc.path != nil {
@@ -82,7 +82,7 @@ func TestDefinitionOfAnotherKind(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`,
 		`{apiVersion: example.com/v1, kind: CompositeController, metadata: {name: c}}`,
 	} {
-		if _, _, _, err := Definition(parse(t, text)); err == nil {
+		if Definitions(parse(t, text))[0].Err == nil {
 			t.Errorf("%s is taken for a definition", text)
 		}
 	}
@@ -106,13 +106,13 @@ func TestManifests(t *testing.T) {
 				if !strings.HasSuffix(object.GetKind(), "Controller") {
 					t.Skip("no definition")
 				}
-				_, dropped, invalid, err := Definition(object)
-				if err != nil {
-					t.Fatal(err)
+				stored := Definitions(object)[0]
+				if stored.Err != nil {
+					t.Fatal(stored.Err)
 				}
-				message := strings.Join(dropped, "\n")
-				if len(invalid) > 0 {
-					message += invalid.ToAggregate().Error()
+				message := strings.Join(stored.Dropped, "\n")
+				if len(stored.Invalid) > 0 {
+					message += stored.Invalid.ToAggregate().Error()
 				}
 				if refused := message != ""; refused != (folder == "bad") {
 					t.Errorf("got %q", message)
