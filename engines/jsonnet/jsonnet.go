@@ -74,7 +74,9 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 		if p.outline = linked.outline(); p.outline != nil {
 			p.outline.Function = cmp.Or(src.Script.Function, src.Hook)
 		}
+	} else { // A check makes no calls, and what a hook may read of the parent takes most of the time of its load.
+		p.ofParent = linked.readsOf(hook)
 	}
-	p.root, p.ofParent = linked.rootExpression(hook.call()), linked.readsOf(hook)
+	p.root = linked.rootExpression(hook.call())
 	return p, nil
 }
