@@ -86,6 +86,12 @@ type Program interface {
 	Outline() *Outline
 }
 
+// Outliner is implemented by programs of which an outline can be had though Script.Outline was not set.
+type Outliner interface {
+	// LoadOutline returns what the script does with values. It loads the script once more for that, and returns nil if it is too large.
+	LoadOutline(ctx context.Context) (*Outline, error)
+}
+
 // ProgramBase implements the methods of Program that few programs need. It has no circuit
 // breaker, no warnings, no coverage, no outline, and needs all files.
 type ProgramBase struct{}

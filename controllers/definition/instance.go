@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/rights"
@@ -224,16 +225,26 @@ func (c revisionsInUse) ofChildren() ([]string, bool) {
 	return ids, known
 }
 
-// updateTestInputs tells the scripts of instances what their tests depend on besides the text: the CustomResourceDefinitions.
-func (r *Reconciler) updateTestInputs(instances ...*instance) {
-	for _, i := range instances {
+// followSchemas tells the scripts of instances what their tests depend on besides the text, which is the CustomResourceDefinitions, and
+// checks those that serve if these have changed.
+func (r *Reconciler) followSchemas(ctx context.Context, key controller.Key, s *runtimeState) {
+	for _, i := range s.all() {
 		if i == nil || i.hooks.Tree == nil {
 			continue
 		}
-		versions := []string{"CustomResourceDefinitions"}
-		for _, resource := range i.plan.Resources() {
-			versions = append(versions, r.config.Discovery.DefinitionVersion(resource.GroupResource()))
+		versions := r.crdVersions(i.plan)
+		if i.hooks.Tree.SetTestInputs(versions); i == s.running {
+			stored := v1alpha1.StoredStatus(s.object).Conditions
+			r.schemas.Check(ctx, &s.standing.schemas, i.plan, i.hooks.Tree.Current(), versions, stored, func() { r.queue.Enqueue(key) })
 		}
-		i.hooks.Tree.SetTestInputs(strings.Join(versions, " "))
 	}
+}
+
+// crdVersions returns what changes with each change of the CustomResourceDefinitions of a plan's resources.
+func (r *Reconciler) crdVersions(p *plan.Plan) string {
+	versions := []string{"CustomResourceDefinitions"}
+	for _, resource := range p.Resources() {
+		versions = append(versions, r.config.Discovery.DefinitionVersion(resource.GroupResource()))
+	}
+	return strings.Join(versions, " ")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/finalizers"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/schemacheck"
 	"github.com/libretto-k8s/libretto/controllers/definition/standby"
 	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/statuses"
@@ -35,6 +36,7 @@ type Reconciler struct {
 	// consents is nil unless accounts have to list the definitions that may use them.
 	consents *consent.Annotations
 	status   *statuses.Writer
+	schemas  schemacheck.Checker
 	queue    *controller.Controller
 	// finalizers is nil in a host that can't list metadata.
 	finalizers *finalizers.Record
@@ -84,6 +86,7 @@ func New(config Config) *Reconciler {
 			Namespace: config.Namespace, Previews: config.Previewer != nil,
 		},
 		status:      statuses.NewWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
+		schemas:     schemacheck.Checker{Client: config.Environment.Client, Log: config.Environment.Log},
 		watchRights: func() {},
 
 		kinds:  map[definitions]*informer.Handle{},
@@ -139,6 +142,7 @@ func (r *Reconciler) Run(ctx context.Context, elected <-chan struct{}) {
 		}
 	})
 	r.queue.Run(ctx)
+	r.schemas.Wait()
 	r.config.Host.Wait()
 	search.Wait()
 }
@@ -238,7 +242,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	r.assign(object, s)
 	r.advance(key, object, s)
 	r.endStandby(key, s, refusal)
-	r.updateTestInputs(s.all()...)
+	r.followSchemas(ctx, key, s)
 	r.updatePreviewInputs(object, s)
 	s.expire()
 	r.guardEdit(object, s)

@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
+	"github.com/libretto-k8s/libretto/controllers/definition/schemacheck"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/telemetry/verbosity"
@@ -30,8 +31,7 @@ type runtimeState struct {
 	planned bool
 	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
-	// removedWarnings are about resources that the spec before the running one had.
-	removedWarnings []plan.Warning
+	standing standingWarnings
 	// lastEvents is the content of the last events, so that none is sent twice.
 	lastEvents lastEvents
 	writes     statusWrites
@@ -59,6 +59,13 @@ type runtimeState struct {
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.
 	testsFailed atomic.Bool
+}
+
+// standingWarnings are those that a change has caused, and that stay until another one.
+type standingWarnings struct {
+	// removed are about resources that the spec before the running one had.
+	removed []plan.Warning
+	schemas schemacheck.State
 }
 
 // statusWrites are when what is in the status was seen or written, so that a burst of changes costs one write.

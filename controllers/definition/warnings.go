@@ -23,7 +23,8 @@ func (s *runtimeState) warnings() []plan.Warning {
 	if s.running.reconciler != nil {
 		held = s.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), s.running.notCompared(), s.sharedChildren(), s.removedWarnings, s.running.plan.SpecWarnings())
+	return slices.Concat(unfinalized(held), s.running.notCompared(), s.sharedChildren(), s.standing.schemas.Warnings(),
+		s.standing.removed, s.running.plan.SpecWarnings())
 }
 
 // notCompared returns the warning that scripts took over though there was nothing to compare them with.
@@ -98,13 +99,13 @@ func (v statusView) selectsNone() bool {
 func (s *runtimeState) setRemovedWarnings(next *instance) {
 	switch {
 	case s.running == nil:
-		s.removedWarnings = nil
+		s.standing.removed = nil
 		ready := meta.FindStatusCondition(v1alpha1.StoredStatus(s.object).Conditions, v1alpha1.ConditionReady)
 		if ready != nil && ready.Reason == plan.ReasonParentsNotSelected && ready.ObservedGeneration == next.plan.Generation {
-			s.removedWarnings = []plan.Warning{{Reason: ready.Reason, Message: ready.Message}} // It is as before the restart.
+			s.standing.removed = []plan.Warning{{Reason: ready.Reason, Message: ready.Message}} // It is as before the restart.
 		}
 	case s.running.plan.UID != next.plan.UID || s.running.plan.Generation != next.plan.Generation:
-		s.removedWarnings = plan.Removed(s.running.plan, next.plan, s.running.reconciler)
+		s.standing.removed = plan.Removed(s.running.plan, next.plan, s.running.reconciler)
 	}
 }
 

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -19,7 +16,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
-	"github.com/libretto-k8s/libretto/runtime/values/identity"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -115,31 +111,23 @@ func (r *run) readResources(ctx context.Context) ([]memcluster.Resource, error) 
 	return resources, nil
 }
 
-// crds is the resource of CustomResourceDefinitions.
-var crds = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-
 // read returns a resource in all of its versions, with schemas. A resource that no CustomResourceDefinition defines has none.
 func (r *run) read(ctx context.Context, resource discovery.Resource) ([]memcluster.Resource, error) {
 	plain := memcluster.Resource{Resource: resource, Generation: true}
 	if !resource.Custom {
 		return []memcluster.Resource{plain}, nil
 	}
-	name := resource.GroupResource().String()
-	// A host has the right to list them, because it watches them, and needs none to get one.
-	selector := fields.OneTermEqualSelector("metadata.name", name).String()
-	ctx = identity.WithAccount(ctx, identity.Account{}) // Schemas are for all accounts.
-	list, err := r.Client.Resource(crds).List(ctx, metav1.ListOptions{FieldSelector: selector})
+	crd, err := discovery.ReadDefinition(ctx, r.Client, resource.GroupResource())
+	if err == nil && crd == nil {
+		err = fmt.Errorf("CustomResourceDefinition %s is gone", resource.GroupResource())
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+		return nil, err
 	}
-	at := slices.IndexFunc(list.Items, func(crd unstructured.Unstructured) bool { return crd.GetName() == name })
-	if at < 0 {
-		return nil, fmt.Errorf("CustomResourceDefinition %s is gone", name)
-	}
-	found, err := validation.Read(&list.Items[at])
+	found, err := validation.Read(crd)
 	if err != nil {
 		// An earlier API server has taken what this library refuses.
-		r.skipf("schemas", "objects of %s are not validated: %v", name, err)
+		r.skipf("schemas", "objects of %s are not validated: %v", resource.GroupResource(), err)
 		return []memcluster.Resource{plain}, nil
 	}
 	return found, nil

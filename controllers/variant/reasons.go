@@ -65,7 +65,7 @@ var HostReasons = append([]string{
 	// Those on definitions. Package definition has the constants.
 	"Starting", "Started", "Stopping", "Stopped", "CreateError", "ScriptReloaded", "Held", "RollingOut", "Paused", "Pinned",
 	"Serving", "RolledBack", "NotArchived", "StepMatchesNoParent", "RevisionUnavailable", "TestsFailed", "ScriptSourceMissing",
-	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared",
+	"ScriptSourceUnreadable", "NoStatusSubresource", "NoStatusChecks", "NoScriptRollout", "ScriptNotCompared", "SchemaMismatch",
 	"RelatedResourcesNotDeclared", "RelatedResourceNotServed", "ChildResourceRemoved", "ParentResourceRemoved", "ParentsNotSelected",
 	"CredentialsNotReady", "ScriptResting", "InvalidLogLevel", "Approved", "ApprovalInvalid", "FileNotApplied",
 	"ShardsWait", // On a lease of the host.

@@ -67,6 +67,10 @@ func TestOutline(t *testing.T) {
 		if diff := cmp.Diff(want, program.Outline()); diff != "" {
 			t.Errorf("asked %v (-want +got):\n%s", asked, diff)
 		}
+		later, err := program.(engines.Outliner).LoadOutline(t.Context())
+		if diff := cmp.Diff(&engines.Outline{Function: "echo"}, later); diff != "" || err != nil {
+			t.Errorf("loaded later, asked %v: error %v (-want +got):\n%s", asked, err, diff)
+		}
 	}
 }
 

@@ -49,8 +49,9 @@ type program struct {
 	warnings []*engines.Error
 	// points come from it too, if the script asks for coverage.
 	points []engines.CoveragePoint
-	// outline comes from it as well, if the script asks for it.
-	outline *engines.Outline
+	// outline comes from it as well, if the script asks for it. loadOutline asks for it later.
+	outline     *engines.Outline
+	loadOutline func(context.Context) (*engines.Outline, error)
 }
 
 // Compile has a worker compile the source. That worker then keeps the program.
@@ -71,13 +72,32 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	if err := p.setPoints(answer.Points); err != nil {
 		return nil, err
 	}
-	if !p.script.Outline {
-		return p, nil
+	if p.script.Outline {
+		if p.outline, err = readOutline(answer); err != nil {
+			return nil, err
+		}
 	}
-	if p.outline, err = engines.UnmarshalOutline(answer.Outline); err != nil {
+	p.loadOutline = func(ctx context.Context) (*engines.Outline, error) { return e.loadOutline(ctx, src) }
+	return p, nil
+}
+
+func readOutline(answer protocol.Answer) (*engines.Outline, error) {
+	outline, err := engines.UnmarshalOutline(answer.Outline)
+	if err != nil {
 		return nil, &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("script worker crashed: its outline can't be read: %v", err)}
 	}
-	return p, nil
+	return outline, nil
+}
+
+// loadOutline has a worker compile the source once more, for its outline.
+func (e *engine) loadOutline(ctx context.Context, src engines.Source) (*engines.Outline, error) {
+	outlined := *src.Script
+	outlined.Outline, src.Script, src.More = true, &outlined, false
+	p, err := e.Compile(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return p.Outline(), nil
 }
 
 func (e *engine) newProgram(src engines.Source) (*program, error) {
@@ -165,6 +185,14 @@ func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
 
 // Outline returns the outline that the worker sent.
 func (p *program) Outline() *engines.Outline { return p.outline }
+
+// LoadOutline returns the outline, which a worker makes if it was not asked for before.
+func (p *program) LoadOutline(ctx context.Context) (*engines.Outline, error) {
+	if p.script.Outline {
+		return p.outline, nil
+	}
+	return p.loadOutline(ctx)
+}
 
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {

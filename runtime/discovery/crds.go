@@ -1,23 +1,46 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
 	"maps"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
+
+var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// ReadDefinition returns the CustomResourceDefinition of a resource with its schemas, which a Discovery drops, or nil if there is none. It
+// asks for a list, which a host has the right to: it watches them, and needs none to get one.
+func ReadDefinition(ctx context.Context, client dynamic.Interface, resource schema.GroupResource) (*unstructured.Unstructured, error) {
+	ctx = identity.WithAccount(ctx, identity.Account{}) // Schemas are for all accounts.
+	selector := fields.OneTermEqualSelector("metadata.name", resource.String()).String()
+	list, err := client.Resource(crdResource).List(ctx, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", resource, err)
+	}
+	for i := range list.Items {
+		if list.Items[i].GetName() == resource.String() {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, nil
+}
 
 // newCRDInformer caches CustomResourceDefinitions without their schemas, which are nearly all of their
 // size.
 func newCRDInformer(client dynamic.Interface) cache.SharedIndexInformer {
-	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	informer := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, nil, nil).Informer()
+	informer := dynamicinformer.NewFilteredDynamicInformer(client, crdResource, "", 0, nil, nil).Informer()
 	// SetTransform fails only for an informer that is running.
 	_ = informer.SetTransform(dropSchemas)
 	return informer

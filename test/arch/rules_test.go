@@ -107,7 +107,8 @@ var wings = []wing{
 	{
 		name: "host", packages: []string{"controllers/definition/...", "controllers/credentials/...", "controllers/rollout/analysis"},
 		imports: []string{
-			"parent", "variants", "variant", "rollout", "scripts", "engines", "engines/failover", "leaves", "controllers/credentials/...",
+			"parent", "variants", "variant", "rollout", "check of scripts", "scripts", "engines", "engines/failover", "leaves",
+			"controllers/credentials/...",
 			"controllers/rollout/analysis",
 		},
 		inTests: realHooks,

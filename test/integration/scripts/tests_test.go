@@ -199,3 +199,30 @@ func numbers(n int) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// A CustomResourceDefinition that changes under scripts has the host warn of what they read and it does not have, also after a restart,
+// until they are mended. Nothing else happens.
+func TestSchemaChangesUnderScripts(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	script := func(field string) {
+		applyFiles(e, "hooks", "sync.js", fmt.Sprintf("export const sync = ({parent}) => ({\n  status: {said: parent.spec.%s},\n  children: [],\n})", field))
+	}
+	script("colour")
+	name := define(e, "", source(e, "hooks"))
+	e.ApplyThing("a", "", "colour: red")
+	waitForSaid(e, "a", "red")
+	patch := `[{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec",
+		"value": {"type": "object", "properties": {"color": {"type": "string", "default": "blue"}, "size": {"type": "integer"}}}}]`
+	_, err := e.Cluster.Dynamic().Resource(env.CRDs).Patch(t.Context(), "things."+e.Group, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	env.NoError(t, err)
+	messages := []string{"SchemaMismatch", "CustomResourceDefinitions have changed", "sync.js:2:30", "parent.spec.colour: there is no such field: did you mean color?"}
+	e.WaitForCondition(name, "Ready", "True", messages...)
+	e.WaitForEvent(name, "SchemaMismatch", messages[1:]...)
+	e.Restart()
+	e.WaitForQuiet()
+	e.WaitForCondition(name, "Ready", "True", messages...)
+	script("color")
+	e.WaitForCondition(name, "Ready", "True", "Running")
+	waitForSaid(e, "a", "blue")
+}
