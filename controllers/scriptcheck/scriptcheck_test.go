@@ -2,8 +2,10 @@ package scriptcheck
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -333,5 +335,25 @@ func TestHostile(t *testing.T) {
 		for _, o := range []*engines.Outline{{Root: root}, {Root: body}, {Root: &engines.OutlineStep{Op: engines.OutlineImport, Text: "a"}, Files: map[string]*engines.OutlineStep{"a": body}}} {
 			New().Check(composite, o, func(at engines.Location) (engines.Location, bool) { return at, true })
 		}
+	}
+}
+
+// TestHostileOutline has an outline checked in time that is made to take as long as it can: objects of many fields, merged again and again.
+func TestHostileOutline(t *testing.T) {
+	step := engines.NewOutlineStep
+	fields := step(engines.OutlineObject, "")
+	for i := range 10_000 {
+		fields.Parts = append(fields.Parts, step(engines.OutlineField, strconv.Itoa(i), step(engines.OutlineNull, "")))
+	}
+	body := step(engines.OutlineBlock, "", step(engines.OutlineBind, "0", fields))
+	for i := range 8_000 {
+		all := step(engines.OutlineName, strconv.Itoa(i))
+		body.Parts = append(body.Parts, step(engines.OutlineBind, strconv.Itoa(i+1), step(engines.OutlineMerge, "", all, all)))
+	}
+	o := &engines.Outline{Root: step(engines.OutlineFunction, "", step(engines.OutlineName, "request"), body)}
+	began := time.Now()
+	New().Check(Hook{Definition: "CompositeController", Name: "sync"}, o, func(at engines.Location) (engines.Location, bool) { return at, true })
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

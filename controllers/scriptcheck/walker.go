@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// maxWalked bounds how many steps of an outline are taken, again for each call, and maxCalls how many calls are within each other.
+	// maxWalked bounds how many steps of an outline are taken, again for each call, and parts of values put together, and maxCalls how many
+	// calls are within each other.
 	maxWalked, maxCalls = 300_000, 40
 	// maxDepth bounds how deep steps are nested, and maxChoices what a value may be.
 	maxDepth, maxChoices = 2000, 64
@@ -180,13 +181,13 @@ func (w *walker) result(s *engines.OutlineStep, all []value) value {
 	case engines.OutlineSame:
 		return part(0)
 	case engines.OutlineChoice:
-		return either(all...)
+		return w.made(either(all...))
 	case engines.OutlineCall:
 		return w.call(s, all)
 	case engines.OutlineList:
-		return listOf(s, all)
+		return w.made(listOf(s, all))
 	case engines.OutlineMerge:
-		return w.madeObject(sum(part(0), part(1), s.At))
+		return w.madeObject(w.made(sum(part(0), part(1), s.At)))
 	case engines.OutlineReturn:
 		w.returned = append(w.returned, part(0))
 	case engines.OutlineExport:
@@ -199,6 +200,19 @@ func (w *walker) result(s *engines.OutlineStep, all []value) value {
 		return part(0)
 	}
 	return nil
+}
+
+// made returns a value that was put together of others. Each of them counts as a step: a worker may have sent whatever takes longest.
+func (w *walker) made(v value) value {
+	switch v := v.(type) {
+	case *record:
+		w.left -= len(v.names)
+	case *sequence:
+		w.left -= len(v.elements)
+	case choice:
+		w.left -= len(v)
+	}
+	return v
 }
 
 // giveAway calls functions that are handed to what may call them with anything.
@@ -299,6 +313,7 @@ func (w *walker) object(s *engines.OutlineStep, sc *scope) value {
 			out.add(part.Text, field{value: w.eval(part.Part(0), sc), at: part.At, extends: part.Op == engines.OutlineExtend})
 		case engines.OutlineSpread:
 			out, spreads = merge(out, w.eval(part.Part(0), sc), s.At), true
+			w.made(out)
 		default: // A computed name is mostly none of those that stand beside it.
 			if out.isOpen = true; spreads {
 				out.obscure()
