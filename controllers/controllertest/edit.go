@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply/readiness"
-	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -262,7 +261,7 @@ func (e *editor) named(name ObjectName) (*unstructured.Unstructured, memcluster.
 }
 
 func (e *editor) endpoint(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	return simulation.Endpoint(e.session.Cluster(), e.client, object)
+	return e.session.Cluster().Endpoint(e.client, object)
 }
 
 func (e *editor) create(given *unstructured.Unstructured) error {

@@ -115,7 +115,7 @@ func TestGarbage(t *testing.T) {
 				t.Fatalf("changed %v before anything is deleted", first)
 			}
 			err := s.Edit(t.Context(), func(client dynamic.Interface) error {
-				at, err := Endpoint(s.Cluster(), client, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: owner, namespace: default}}`))
+				at, err := s.Cluster().Endpoint(client, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: owner, namespace: default}}`))
 				if err != nil {
 					return err
 				}

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -146,7 +145,7 @@ func (s *Session) Refuse(r memcluster.Refusal) (met func() bool) { return s.clus
 
 // Get returns an object of the cluster, or nil.
 func (s *Session) Get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	endpoint, err := Endpoint(s.cluster, s.cluster.Client(nil), object)
+	endpoint, err := s.cluster.Endpoint(s.cluster.Client(nil), object)
 	if err != nil {
 		return nil, err
 	}
@@ -167,16 +166,4 @@ func (s *Session) Close() {
 		s.running.close()
 		s.running = nil
 	}
-}
-
-// Endpoint returns the client for an object's resource and namespace.
-func Endpoint(cluster *memcluster.Cluster, client dynamic.Interface, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	resource, err := cluster.ResourceOf(object.GroupVersionKind())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", object.GetName(), err)
-	}
-	if !resource.Namespaced {
-		return client.Resource(resource.GroupVersionResource), nil
-	}
-	return client.Resource(resource.GroupVersionResource).Namespace(object.GetNamespace()), nil
 }

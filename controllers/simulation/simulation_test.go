@@ -92,7 +92,7 @@ func session(t *testing.T, definition, creates, updates string) {
 	expectPass(t, s, creates, "update status Box a")
 	expectPass(t, s)
 	err = s.Edit(t.Context(), func(client dynamic.Interface) error {
-		at, err := Endpoint(s.Cluster(), client, object(t, parentBox))
+		at, err := s.Cluster().Endpoint(client, object(t, parentBox))
 		if err != nil {
 			return err
 		}

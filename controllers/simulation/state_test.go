@@ -95,7 +95,7 @@ func TestHold(t *testing.T) {
 	expectPass(t, s, "create ConfigMap a", "update status Box a")
 	s.PauseWatch(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "boxes"})
 	err := s.Edit(t.Context(), func(client dynamic.Interface) error {
-		at, err := Endpoint(s.Cluster(), client, object(t, parentBox))
+		at, err := s.Cluster().Endpoint(client, object(t, parentBox))
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func TestRefusalsAreTheHosts(t *testing.T) {
 	s := started(t)
 	s.Interrupt(0)
 	err := s.Edit(t.Context(), func(client dynamic.Interface) error {
-		at, err := Endpoint(s.Cluster(), client, object(t, parentBox))
+		at, err := s.Cluster().Endpoint(client, object(t, parentBox))
 		if err != nil {
 			return err
 		}

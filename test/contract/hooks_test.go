@@ -269,7 +269,7 @@ func pass(t *testing.T, session *simulation.Session, recorded map[string]*record
 func deleteInput(t *testing.T, session *simulation.Session) (simulation.Result, error) {
 	t.Helper()
 	err := session.Edit(t.Context(), func(client dynamic.Interface) error {
-		at, err := simulation.Endpoint(session.Cluster(), client, object(t, input))
+		at, err := session.Cluster().Endpoint(client, object(t, input))
 		return errors.Join(err, at.Delete(t.Context(), "in", metav1.DeleteOptions{}))
 	})
 	env.NoError(t, err)

@@ -21,6 +21,18 @@ func (c *Cluster) Client(record func(Write)) dynamic.Interface {
 // Reader returns a client for caches: what it gets, lists and watches are the cluster's own objects, which are read-only.
 func (c *Cluster) Reader() dynamic.Interface { return &client{cluster: c, shares: true} }
 
+// Endpoint returns a client's endpoint for the resource and the namespace of an object.
+func (c *Cluster) Endpoint(client dynamic.Interface, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	resource, err := c.ResourceOf(object.GroupVersionKind())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", object.GetName(), err)
+	}
+	if !resource.Namespaced {
+		return client.Resource(resource.GroupVersionResource), nil
+	}
+	return client.Resource(resource.GroupVersionResource).Namespace(object.GetNamespace()), nil
+}
+
 type client struct {
 	cluster *Cluster
 	record  func(Write)

@@ -150,7 +150,7 @@ func (r *renderer) remove(ctx context.Context, objects []*unstructured.Unstructu
 	session := r.stage.session
 	return session.Edit(ctx, func(client dynamic.Interface) error {
 		for _, object := range objects {
-			at, err := simulation.Endpoint(session.Cluster(), client, object)
+			at, err := session.Cluster().Endpoint(client, object)
 			if err != nil {
 				return err
 			}
