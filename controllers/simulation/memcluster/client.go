@@ -69,16 +69,18 @@ func (e *endpoint) Namespace(namespace string) dynamic.ResourceInterface {
 }
 
 func (e *endpoint) Create(
-	_ context.Context, object *unstructured.Unstructured, _ metav1.CreateOptions, subresources ...string,
+	_ context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string,
 ) (*unstructured.Unstructured, error) {
-	r := request{verb: Create, name: object.GetName(), sent: object.DeepCopy()}
+	r := request{verb: Create, name: object.GetName(), sent: object.DeepCopy(), dryRun: len(options.DryRun) > 0}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.create(t, r) })
 }
 
 func (e *endpoint) Update(
 	_ context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string,
 ) (*unstructured.Unstructured, error) {
-	r := request{verb: Update, name: object.GetName(), sent: object.DeepCopy(), manager: options.FieldManager}
+	r := request{
+		verb: Update, name: object.GetName(), sent: object.DeepCopy(), manager: options.FieldManager, dryRun: len(options.DryRun) > 0,
+	}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.update(t, r, r.sent) })
 }
 
@@ -93,13 +95,13 @@ func (e *endpoint) Patch(
 ) (*unstructured.Unstructured, error) {
 	r := request{
 		verb: Patch, name: name, patchType: kind, patch: data,
-		manager: options.FieldManager, force: options.Force != nil && *options.Force,
+		manager: options.FieldManager, force: options.Force != nil && *options.Force, dryRun: len(options.DryRun) > 0,
 	}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.patch(t, r) })
 }
 
 func (e *endpoint) Delete(_ context.Context, name string, options metav1.DeleteOptions, subresources ...string) error {
-	r := request{verb: Delete, name: name, options: options}
+	r := request{verb: Delete, name: name, options: options, dryRun: len(options.DryRun) > 0}
 	_, err := e.write(r, subresources, func(t *table, r *request) error { return e.cluster.remove(t, r) })
 	return err
 }

@@ -7,6 +7,7 @@ package memcluster
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +31,7 @@ type Cluster struct {
 	refusals     []*Refusal
 	interruption *interruption
 	existing     func(Resource, types.NamespacedName) (*unstructured.Unstructured, error)
+	observe      func(watch.Event)
 	watchStarted chan struct{} // Closed when the next watch begins.
 }
 
@@ -40,8 +42,11 @@ type table struct {
 	objects   map[types.NamespacedName]*unstructured.Unstructured
 	creations map[types.NamespacedName]int // How many objects of that name were created.
 	log       []change
+	// forgotten is the version up to which changes are not in the log any more.
+	forgotten int64
 	watchers  map[*watcher]bool
 	listed    bool // by anyone, who may watch from there on
+	dryRun    bool // No change is told.
 	// heldFrom is the version after which changes are not sent, if held is set.
 	held     bool
 	heldFrom int64
@@ -51,6 +56,7 @@ type table struct {
 type change struct {
 	version int64
 	event   watch.Event
+	before  *unstructured.Unstructured // Nil of an object that is added.
 }
 
 // New returns an empty cluster that serves resources. For a resource that is listed twice, the last entry
@@ -61,19 +67,59 @@ func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
 		watchStarted: make(chan struct{}),
 	}
 	for _, r := range resources {
-		t := &table{
-			Resource:  r,
-			objects:   map[types.NamespacedName]*unstructured.Unstructured{},
-			creations: map[types.NamespacedName]int{},
-			watchers:  map[*watcher]bool{},
-		}
-		c.tables[r.GroupVersionResource], c.byKind[r.Kind] = t, t
+		delete(c.tables, r.GroupVersionResource)
+		c.serve(r)
 	}
 	return c
 }
 
+// Serve makes the cluster serve a resource. If it does already, its objects stay, and are of the new schema from their next write on.
+func (c *Cluster) Serve(r Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serve(r)
+}
+
+func (c *Cluster) serve(r Resource) {
+	t := c.tables[r.GroupVersionResource]
+	if t == nil {
+		t = &table{
+			objects:   map[types.NamespacedName]*unstructured.Unstructured{},
+			creations: map[types.NamespacedName]int{},
+			watchers:  map[*watcher]bool{},
+		}
+	}
+	delete(c.byKind, t.Kind)
+	t.Resource, t.fields = r, nil
+	c.tables[r.GroupVersionResource], c.byKind[r.Kind] = t, t
+}
+
+// Unserve makes the cluster forget a resource and its objects, and ends its watches.
+func (c *Cluster) Unserve(resource schema.GroupVersionResource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tables[resource]
+	if t == nil {
+		return
+	}
+	delete(c.tables, resource)
+	delete(c.byKind, t.Kind)
+	for w := range t.watchers {
+		w.end()
+	}
+}
+
+// Observe has f called with each change of an object, in order. It is called with the cluster locked, so that it must not call it.
+func (c *Cluster) Observe(f func(watch.Event)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.observe = f
+}
+
 // Find returns a resource by apiVersion and plural, or a *discovery.NotFoundError.
 func (c *Cluster) Find(apiVersion, resource string) (discovery.Resource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err == nil {
 		if t := c.tables[gv.WithResource(resource)]; t != nil {
@@ -93,6 +139,8 @@ func (c *Cluster) Find(apiVersion, resource string) (discovery.Resource, error) 
 
 // ResourceOf returns the resource of a kind.
 func (c *Cluster) ResourceOf(kind schema.GroupVersionKind) (Resource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if t := c.byKind[kind]; t != nil {
 		return t.Resource, nil
 	}
@@ -112,10 +160,24 @@ func (c *Cluster) next() int64 {
 	return c.version
 }
 
-// appendEvent appends an object with that version to the history. It never changes any more.
-func (t *table) appendEvent(kind watch.EventType, object *unstructured.Unstructured, version int64) {
-	t.log = append(t.log, change{version: version, event: watch.Event{Type: kind, Object: object}})
+// keptChanges is how many changes a table's history has at least, once it has had twice as many.
+const keptChanges = 20_000
+
+// appendEvent appends an object with that version to the history, which replaces the one before. It never changes any more.
+func (c *Cluster) appendEvent(t *table, kind watch.EventType, object, before *unstructured.Unstructured, version int64) {
+	if t.dryRun {
+		return
+	}
+	if len(t.log) == 2*keptChanges {
+		t.log = slices.Clone(t.log[keptChanges:])
+		t.forgotten = t.log[0].version - 1
+	}
+	event := watch.Event{Type: kind, Object: object}
+	t.log = append(t.log, change{version: version, event: event, before: before})
 	for w := range t.watchers {
 		w.notify()
+	}
+	if c.observe != nil {
+		c.observe(event)
 	}
 }

@@ -3,7 +3,9 @@ package memcluster
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
 
@@ -28,4 +30,15 @@ func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
 		other.tables[gvr], other.byKind[t.Kind] = next, next
 	}
 	return other
+}
+
+// scratch returns a table with one object of this one, on which a write leaves no traces.
+func (t *table) scratch(key types.NamespacedName) *table {
+	fields, _ := t.fieldManager() // Its error comes up again when it is needed.
+	scratch := &table{Resource: t.Resource, fields: fields, objects: map[types.NamespacedName]*unstructured.Unstructured{},
+		creations: map[types.NamespacedName]int{key: t.creations[key]}, dryRun: true}
+	if object := t.objects[key]; object != nil {
+		scratch.objects[key] = object
+	}
+	return scratch
 }

@@ -11,11 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
-// patch applies an object, or merges a JSON merge patch into one.
+// patch applies an object, or merges a patch into one.
 func (c *Cluster) patch(t *table, r *request) error {
 	if r.patchType == types.ApplyPatchType {
 		return c.apply(t, r)
@@ -23,10 +25,8 @@ func (c *Cluster) patch(t *table, r *request) error {
 	if r.patchType == types.JSONPatchType {
 		return c.patchJSON(t, r)
 	}
-	if r.patchType != types.MergePatchType {
-		return apierrors.NewBadRequest(fmt.Sprintf(
-			"%s: a cluster in memory serves JSON patches, merge patches and applies, and this is a %s",
-			t.GroupVersionResource.Resource, r.patchType))
+	if r.patchType != types.MergePatchType && r.patchType != types.StrategicMergePatchType {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s: the type of the patch is unknown: %s", t.GroupVersionResource.Resource, r.patchType))
 	}
 	if err := json.Unmarshal(r.patch, &r.body); err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -34,7 +34,26 @@ func (c *Cluster) patch(t *table, r *request) error {
 	if r.before == nil {
 		return apierrors.NewNotFound(t.GroupResource(), r.name)
 	}
+	if r.patchType == types.StrategicMergePatchType {
+		return c.patchStrategic(t, r)
+	}
 	merged, _ := mergePatch(r.before.DeepCopy().Object, runtime.DeepCopyJSON(r.body)).(map[string]any)
+	return c.update(t, r, &unstructured.Unstructured{Object: merged})
+}
+
+// patchStrategic merges a strategic merge patch into an object of a type of client-go, whose tags tell how.
+func (c *Cluster) patchStrategic(t *table, r *request) error {
+	typed, err := scheme.Scheme.New(t.Kind)
+	if err != nil {
+		return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", t.GroupResource(), r.name,
+			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "+
+				"application/merge-patch+json, application/apply-patch+yaml", 0, false)
+	}
+	patch := strategicpatch.JSONMap(runtime.DeepCopyJSON(r.body))
+	merged, err := strategicpatch.StrategicMergeMapPatch(r.before.DeepCopy().Object, patch, typed)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
 	return c.update(t, r, &unstructured.Unstructured{Object: merged})
 }
 

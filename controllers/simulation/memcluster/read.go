@@ -3,9 +3,11 @@ package memcluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,7 +139,22 @@ func (e *endpoint) matcher(options metav1.ListOptions) (func(*unstructured.Unstr
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return func(o *unstructured.Unstructured) bool {
-		identity := fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
-		return (e.namespace == "" || o.GetNamespace() == e.namespace) && byLabel.Matches(labels.Set(o.GetLabels())) && byField.Matches(identity)
+		return (e.namespace == "" || o.GetNamespace() == e.namespace) &&
+			(byLabel.Empty() || byLabel.Matches(labels.Set(o.GetLabels()))) && byField.Matches(fieldsOf{o})
 	}, nil
+}
+
+// fieldsOf are the fields of an object for selectors: each field that is no list or object can be selected by.
+type fieldsOf struct{ object *unstructured.Unstructured }
+
+// Has reports whether the object has a field.
+func (f fieldsOf) Has(path string) bool { return f.Get(path) != "" }
+
+// Get returns a field as text, or "".
+func (f fieldsOf) Get(path string) string {
+	value, found, err := unstructured.NestedFieldNoCopy(f.object.Object, strings.Split(path, ".")...)
+	if err != nil || !found {
+		return ""
+	}
+	return fmt.Sprint(value)
 }

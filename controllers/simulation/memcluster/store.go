@@ -100,7 +100,7 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	if t.Generation && !r.status && changesSpec(before, after) {
 		after.SetGeneration(before.GetGeneration() + 1)
 	}
-	if after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
+	if after.GetDeletionTimestamp() != nil && !t.isHeldBack(after) {
 		r.after = c.drop(t, after)
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c *Cluster) remove(t *table, r *request) error {
 	}
 	after := withOwnMetadata(before)
 	after.SetFinalizers(withPropagation(before.GetFinalizers(), r.options.PropagationPolicy))
-	if len(after.GetFinalizers()) == 0 {
+	if !t.isHeldBack(after) {
 		c.drop(t, after)
 		return nil
 	}
@@ -152,6 +152,17 @@ func (c *Cluster) remove(t *table, r *request) error {
 		r.after = c.store(t, watch.Modified, after)
 	}
 	return nil
+}
+
+// isHeldBack reports whether an object has finalizers. A Namespace has some in its spec, too.
+func (t *table) isHeldBack(object *unstructured.Unstructured) bool {
+	if t.GroupVersionResource == namespaces {
+		more, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "finalizers")
+		if list, _ := more.([]any); len(list) > 0 {
+			return true
+		}
+	}
+	return len(object.GetFinalizers()) > 0
 }
 
 // withPropagation returns the finalizers of an object that is deleted with a propagation policy.
@@ -170,16 +181,18 @@ func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []
 func (c *Cluster) store(t *table, kind watch.EventType, object *unstructured.Unstructured) *unstructured.Unstructured {
 	version := c.next()
 	object.SetResourceVersion(strconv.FormatInt(version, 10))
+	before := t.objects[keyOf(object)]
 	t.objects[keyOf(object)] = object
-	t.appendEvent(kind, object, version)
+	c.appendEvent(t, kind, object, before, version)
 	return object
 }
 
 // drop removes an object.
 func (c *Cluster) drop(t *table, object *unstructured.Unstructured) *unstructured.Unstructured {
+	before := t.objects[keyOf(object)]
 	delete(t.objects, keyOf(object))
 	version, last := c.next(), withOwnMetadata(object)
 	last.SetResourceVersion(strconv.FormatInt(version, 10))
-	t.appendEvent(watch.Deleted, last, version)
+	c.appendEvent(t, watch.Deleted, last, before, version)
 	return object
 }

@@ -3,6 +3,7 @@ package memcluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -75,6 +76,9 @@ func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch
 		client: e.client, table: t, matches: matches, begin: after, after: after,
 		results: make(chan watch.Event), pending: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
+	if after < t.forgotten && options.ResourceVersion != "" {
+		return nil, expired(after)
+	}
 	t.watchers[w] = true
 	close(e.cluster.watchStarted)
 	e.cluster.watchStarted = make(chan struct{})
@@ -88,7 +92,13 @@ func (w *watcher) ResultChan() <-chan watch.Event { return w.results }
 // Stop ends the watch. It may be called more than once.
 func (w *watcher) Stop() {
 	w.unregister()
-	w.once.Do(func() { close(w.stopped) })
+	w.end()
+}
+
+func (w *watcher) end() { w.once.Do(func() { close(w.stopped) }) }
+
+func expired(version int64) *apierrors.StatusError {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d", version))
 }
 
 // notify makes the watcher look for new events.
@@ -103,7 +113,8 @@ func (w *watcher) run(ctx context.Context) {
 	defer close(w.results)
 	defer w.unregister()
 	for {
-		for _, event := range w.nextEvents() {
+		events, isExpired := w.nextEvents()
+		for _, event := range events {
 			select {
 			case w.results <- event:
 			case <-ctx.Done():
@@ -111,6 +122,9 @@ func (w *watcher) run(ctx context.Context) {
 			case <-w.stopped:
 				return
 			}
+		}
+		if isExpired {
+			return
 		}
 		select {
 		case <-w.pending:
@@ -122,22 +136,43 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// nextEvents returns the events since the last call.
-func (w *watcher) nextEvents() []watch.Event {
+// nextEvents returns the events since the last call, or the error that the history does not have them any more.
+func (w *watcher) nextEvents() (events []watch.Event, isExpired bool) {
 	w.cluster.mu.Lock()
 	defer w.cluster.mu.Unlock()
-	var events []watch.Event
+	if w.after < w.table.forgotten {
+		status := expired(w.after).Status()
+		return []watch.Event{{Type: watch.Error, Object: &status}}, true
+	}
 	next, _ := slices.BinarySearchFunc(w.table.log, w.after+1, func(c change, version int64) int { return cmp.Compare(c.version, version) })
 	for _, change := range w.table.log[next:] {
 		if w.table.isHeld(change) {
 			break
 		}
 		w.after = change.version
-		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
-			events = append(events, watch.Event{Type: change.event.Type, Object: w.out(object)})
+		if event, sent := w.eventOf(change); sent {
+			events = append(events, event)
 		}
 	}
-	return events
+	return events, false
+}
+
+// eventOf returns a change as the watcher sends it, if it does. To it an object that begins to match is added, and one that ceases to is
+// deleted.
+func (w *watcher) eventOf(change change) (event watch.Event, sent bool) {
+	object, _ := change.event.Object.(*unstructured.Unstructured)
+	matches, matched := w.matches(object), change.before != nil && w.matches(change.before)
+	event = change.event
+	switch {
+	case event.Type == watch.Modified && matches && !matched:
+		event.Type = watch.Added
+	case event.Type != watch.Added && matched && !matches:
+		event.Type = watch.Deleted
+	case !matches:
+		return event, false
+	}
+	event.Object = w.out(object)
+	return event, true
 }
 
 // last returns the version of the last change that the watcher sends, or 0. The lock is held.
@@ -149,7 +184,7 @@ func (w *watcher) last() int64 {
 		if w.table.isHeld(change) {
 			continue
 		}
-		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
+		if _, sent := w.eventOf(change); sent {
 			return change.version
 		}
 	}

@@ -60,6 +60,8 @@ type request struct {
 	// manager is the field manager. force makes an apply take fields from other managers.
 	manager string
 	force   bool
+	// dryRun makes the write store nothing.
+	dryRun bool
 
 	before, after *unstructured.Unstructured
 	dropped       []string
@@ -78,6 +80,10 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 		if r.before, err = e.cluster.findExisting(t, &r); err != nil {
 			return nil, err
 		}
+	}
+	if r.dryRun {
+		defer func(version int64) { e.cluster.version = version }(e.cluster.version)
+		t = t.scratch(r.key)
 	}
 	refusal, err := e.admit(t, &r, subresources)
 	switch {
