@@ -116,9 +116,12 @@ var wings = []wing{
 		why:     "it combines definitions and variants; what needs its neighbours too belongs in cmd",
 	},
 	{
-		name: "cluster in memory", packages: []string{"controllers/simulation/memcluster", "controllers/simulation/validation"},
-		imports: []string{"controllers/simulation/memcluster", "leaves"},
-		holds:   "the API server's part: storage, watches, defaults, pruning, validation",
+		name: "cluster in memory", packages: []string{
+			"controllers/simulation/memcluster", "controllers/simulation/validation", "controllers/simulation/others",
+			"controllers/simulation/apiserver",
+		},
+		imports: []string{"controllers/simulation/memcluster", "controllers/simulation/validation", "controllers/simulation/others", "leaves"},
+		holds:   "the API server's part: storage, watches, defaults, pruning, validation, HTTP; the garbage collector",
 		why:     "it takes the place of an API server, which does not know its clients",
 	},
 	{

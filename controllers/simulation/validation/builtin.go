@@ -51,13 +51,25 @@ func (b builtIn) Decode(object map[string]any) (dropped []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	dropped, err = decodeTyped(object, typed)
+	if err != nil {
+		return nil, fmt.Errorf("%s in version %q cannot be handled as a %s: %w", b.kind.Kind, b.kind.Version, b.kind.Kind, err)
+	}
+	if b.kind.Group == "" && b.kind.Kind == "Secret" {
+		encodeStringData(object)
+	}
+	return dropped, nil
+}
+
+// decodeTyped makes an object what is left of it in its type in Go. It returns the paths of the dropped fields.
+func decodeTyped(object map[string]any, typed any) (dropped []string, err error) {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
 	strict, err := kubejson.UnmarshalStrict(text, typed)
 	if err != nil {
-		return nil, fmt.Errorf("%s in version %q cannot be handled as a %s: %w", b.kind.Kind, b.kind.Version, b.kind.Kind, err)
+		return nil, err
 	}
 	for _, problem := range strict {
 		var at kubejson.FieldError
@@ -65,16 +77,13 @@ func (b builtIn) Decode(object map[string]any) (dropped []string, err error) {
 			dropped = append(dropped, at.FieldPath())
 		}
 	}
-	stored, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	given, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
 		return nil, err
 	}
-	dropAdded(stored, object)
+	dropAdded(given, object)
 	clear(object)
-	maps.Copy(object, stored)
-	if b.kind.Group == "" && b.kind.Kind == "Secret" {
-		encodeStringData(object)
-	}
+	maps.Copy(object, given)
 	return dropped, nil
 }
 

@@ -1,0 +1,208 @@
+package apiserver
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
+	"github.com/libretto-k8s/libretto/manifests/crd"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
+)
+
+var crds = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// installOwn puts Libretto's own CustomResourceDefinitions into the cluster.
+func (s *Server) installOwn() error {
+	files, err := fs.Glob(crd.Files, "*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := crd.Files.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return err
+		}
+		definition, err := decodeCRD(object)
+		if err != nil {
+			return err
+		}
+		own, err := validation.Own(definition.Spec.Names.Plural)
+		if err != nil {
+			return err
+		}
+		s.serve(customResource(own, definition))
+		object.SetFinalizers([]string{apiextensionsv1.CustomResourceCleanupFinalizer})
+		object.SetUID(types.UID("customresourcedefinition." + object.GetName()))
+		object.SetGeneration(1)
+		object.SetCreationTimestamp(metav1.NewTime(s.config.Clock.Now()))
+		object.Object["status"] = establishedStatus(definition, s.config.Clock.Now())
+		if err := s.cluster.Store(object); err != nil { // It is not validated, which would take longer than all else.
+			return err
+		}
+		s.controllers.served[object.GetName()] = servedCRD{object.GetUID(), 1}
+	}
+	return nil
+}
+
+func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(definition)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&definition.Spec)
+	return definition, err
+}
+
+// establishedStatus returns the status of a CustomResourceDefinition that is served.
+func establishedStatus(definition *apiextensionsv1.CustomResourceDefinition, now time.Time) map[string]any {
+	condition := func(kind, reason, message string) any {
+		return map[string]any{
+			"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.UTC().Format(time.RFC3339),
+		}
+	}
+	stored := slices.Clone(definition.Status.StoredVersions)
+	for _, version := range definition.Spec.Versions {
+		if version.Storage && !slices.Contains(stored, version.Name) {
+			stored = append(stored, version.Name)
+		}
+	}
+	names, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&definition.Spec.Names) // It is a struct of texts.
+	versions := make([]any, len(stored))
+	for i, name := range stored {
+		versions[i] = name
+	}
+	return map[string]any{
+		"acceptedNames": names, "storedVersions": versions,
+		"conditions": []any{
+			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+		},
+	}
+}
+
+// syncCRD serves the resources of a CustomResourceDefinition, or deletes their objects if it is being deleted.
+func (s *Server) syncCRD(ctx context.Context, object *unstructured.Unstructured) error {
+	definition, err := decodeCRD(object)
+	if err != nil {
+		return err
+	}
+	group := groupResourceOf(definition)
+	if object.GetDeletionTimestamp() != nil {
+		return s.deleteCRD(ctx, object, group)
+	}
+	known := servedCRD{object.GetUID(), object.GetGeneration()}
+	if s.controllers.served[object.GetName()] != known {
+		resources, err := validation.Read(object)
+		if err != nil {
+			return err
+		}
+		var versions []string
+		for _, r := range resources {
+			s.serve(customResource(r, definition))
+			versions = append(versions, r.Version)
+		}
+		s.unserveOthers(group, versions)
+		s.controllers.served[object.GetName()] = known
+	}
+	next := object.DeepCopy()
+	if !slices.Contains(next.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer) {
+		next.SetFinalizers(append(next.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer))
+		if next, err = s.client.Resource(crds).Update(ctx, next, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	if status := establishedStatus(definition, s.config.Clock.Now()); !isEstablished(object, status) {
+		next.Object["status"] = status
+		_, err = s.client.Resource(crds).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// servedCRD is what of a CustomResourceDefinition was served last.
+type servedCRD struct {
+	uid        types.UID
+	generation int64
+}
+
+func groupResourceOf(definition *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
+	return schema.GroupResource{Group: definition.Spec.Group, Resource: definition.Spec.Names.Plural}
+}
+
+// isEstablished reports whether a CustomResourceDefinition has a status, but for its times.
+func isEstablished(object *unstructured.Unstructured, status map[string]any) bool {
+	present, _ := object.Object["status"].(map[string]any)
+	return conditionStatus(object, "Established") == "True" && jsonvalue.Equal(present["storedVersions"], status["storedVersions"]) &&
+		jsonvalue.Equal(present["acceptedNames"], status["acceptedNames"])
+}
+
+// unserveOthers makes the server forget the versions of a resource that are not served any more.
+func (s *Server) unserveOthers(group schema.GroupResource, served []string) {
+	for _, r := range s.all() {
+		if r.GroupResource() == group && !slices.Contains(served, r.Version) {
+			s.unserve(r.GroupVersionResource)
+		}
+	}
+}
+
+// deleteCRD deletes the objects of a CustomResourceDefinition, and lets it go once there are none.
+func (s *Server) deleteCRD(ctx context.Context, object *unstructured.Unstructured, group schema.GroupResource) error {
+	isEmpty := true
+	for _, r := range s.all() {
+		if r.GroupResource() != group {
+			continue
+		}
+		left, err := s.deleteAll(ctx, r, "")
+		if err != nil {
+			return err
+		}
+		isEmpty = isEmpty && left == 0
+	}
+	if !isEmpty {
+		return nil
+	}
+	next := object.DeepCopy()
+	next.SetFinalizers(slices.DeleteFunc(next.GetFinalizers(), func(name string) bool {
+		return name == apiextensionsv1.CustomResourceCleanupFinalizer
+	}))
+	_, err := s.client.Resource(crds).Update(ctx, next, metav1.UpdateOptions{})
+	return err
+}
+
+// deleteAll deletes all objects of a resource, in one namespace or in all, and returns how many are left.
+func (s *Server) deleteAll(ctx context.Context, r *resource, namespace string) (left int, err error) {
+	q := &request{server: s, resource: r, namespace: namespace}
+	list, err := q.endpoint(s.reader).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	for i := range list.Items {
+		if list.Items[i].GetDeletionTimestamp() == nil {
+			at, err := s.cluster.Endpoint(s.client, &list.Items[i])
+			if err != nil {
+				return 0, err
+			}
+			if err := at.Delete(ctx, list.Items[i].GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return 0, err
+			}
+		}
+	}
+	list, err = q.endpoint(s.reader).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return len(list.Items), nil
+}

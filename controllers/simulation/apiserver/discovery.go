@@ -1,0 +1,147 @@
+package apiserver
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+)
+
+// asStatus is errors.As for the errors of an API server.
+func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }
+
+// serverVersion returns the version of the API whose types are served.
+func serverVersion() apimachineryversion.Info {
+	return apimachineryversion.Info{
+		Major: "1", Minor: "36", GitVersion: "v1.36.3+libretto", GitTreeState: "clean", GoVersion: runtime.Version(), Compiler: runtime.Compiler,
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+// all returns the resources, by group, version and name.
+func (s *Server) all() []*resource {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var all []*resource
+	for _, r := range s.resources {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.GroupVersionResource.Resource, b.GroupVersionResource.Resource))
+	})
+	return all
+}
+
+// versions returns the groups and versions, sorted.
+func (s *Server) versions() []schema.GroupVersion {
+	var all []schema.GroupVersion
+	for _, r := range s.all() {
+		if !slices.Contains(all, r.GroupVersion()) {
+			all = append(all, r.GroupVersion())
+		}
+	}
+	for gvr := range reviews {
+		if !slices.Contains(all, gvr.GroupVersion()) {
+			all = append(all, gvr.GroupVersion())
+		}
+	}
+	return all
+}
+
+// discover answers a request for what there is.
+func (s *Server) discover(path []string) (any, error) {
+	switch {
+	case path[0] == "api" && len(path) == 1:
+		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, nil
+	case path[0] == "api":
+		return s.resourceList(schema.GroupVersion{Version: path[1]})
+	case len(path) == 3:
+		return s.resourceList(schema.GroupVersion{Group: path[1], Version: path[2]})
+	}
+	groups := s.groups()
+	if len(path) == 1 {
+		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: groups}, nil
+	}
+	for _, group := range groups {
+		if group.Name == path[1] {
+			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+			return group, nil
+		}
+	}
+	return nil, notFound(http.MethodGet)
+}
+
+func (s *Server) groups() []metav1.APIGroup {
+	var groups []metav1.APIGroup
+	for _, gv := range s.versions() {
+		if gv.Group == "" {
+			continue
+		}
+		version := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+		if last := len(groups) - 1; last >= 0 && groups[last].Name == gv.Group {
+			groups[last].Versions = append(groups[last].Versions, version)
+		} else {
+			groups = append(groups, metav1.APIGroup{
+				Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+			})
+		}
+	}
+	return groups
+}
+
+var (
+	allVerbs    = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	statusVerbs = metav1.Verbs{"get", "patch", "update"}
+)
+
+func (s *Server) resourceList(gv schema.GroupVersion) (any, error) {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+	for _, r := range s.all() {
+		if r.GroupVersion() == gv {
+			list.APIResources = append(list.APIResources, r.discovered()...)
+		}
+	}
+	for gvr, kind := range reviews {
+		if gvr.GroupVersion() == gv {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: gvr.Resource, SingularName: strings.ToLower(kind.Kind), Kind: kind.Kind, Verbs: metav1.Verbs{"create"},
+			})
+		}
+	}
+	if len(list.APIResources) == 0 {
+		return nil, notFound(http.MethodGet)
+	}
+	return list, nil
+}
+
+// discovered returns the resource and its subresources as discovery lists them.
+func (r *resource) discovered() []metav1.APIResource {
+	own := metav1.APIResource{
+		Name: r.GroupVersionResource.Resource, SingularName: r.singular, Namespaced: r.Namespaced, Kind: r.Kind.Kind, Verbs: allVerbs,
+		ShortNames: r.shortNames, Categories: r.categories,
+	}
+	list := []metav1.APIResource{own}
+	add := func(name string, kind schema.GroupVersionKind, verbs ...string) {
+		list = append(list, metav1.APIResource{
+			Name: own.Name + "/" + name, Namespaced: r.Namespaced, Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Verbs: verbs,
+		})
+	}
+	if r.HasStatus {
+		add("status", schema.GroupVersionKind{Kind: r.Kind.Kind}, statusVerbs...)
+	}
+	if r.scale != nil {
+		add("scale", scaleKind, statusVerbs...)
+	}
+	if own.Name == "serviceaccounts" {
+		add("token", schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, "create")
+	}
+	return list
+}

@@ -1,0 +1,201 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
+)
+
+// request is a request for objects.
+type request struct {
+	*http.Request
+	server      *Server
+	resource    *resource
+	namespace   string
+	name        string // Empty for a collection.
+	subresource string
+	accept      representation
+}
+
+// serveHTTP answers a request.
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	var answer any
+	var err error
+	switch {
+	case path[0] == "healthz" || path[0] == "readyz" || path[0] == "livez":
+		_, _ = io.WriteString(w, "ok")
+		return
+	case path[0] == "version" && len(path) == 1:
+		answer = serverVersion()
+	case path[0] == "openapi" && len(path) > 1:
+		s.serveOpenAPI(w, r, path[1:])
+		return
+	case path[0] == "api" && len(path) <= 2, path[0] == "apis" && len(path) <= 3:
+		answer, err = s.discover(path)
+	case path[0] == "api":
+		s.serveResource(w, r, schema.GroupVersion{Version: path[1]}, path[2:])
+		return
+	case path[0] == "apis":
+		s.serveResource(w, r, schema.GroupVersion{Group: path[1], Version: path[2]}, path[3:])
+		return
+	default:
+		err = notFound(r.Method)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// notFound returns the error for a path that is not served.
+func notFound(method string) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, strings.ToLower(method), schema.GroupResource{}, "", "404 page not found", 0, true)
+}
+
+// serveResource answers a request for objects. The path is that behind the group and version.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, path []string) {
+	if review := reviews[gv.WithResource(path[0])]; review != nil && r.Method == http.MethodPost {
+		s.review(w, r, review)
+		return
+	}
+	q := &request{Request: r, server: s, accept: accepted(r.Header.Get("Accept"))}
+	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" && path[2] != "finalize" {
+		q.namespace, path = path[1], path[2:]
+	}
+	q.resource = s.find(gv.WithResource(path[0]))
+	if len(path) > 1 {
+		q.name = path[1]
+	}
+	if len(path) > 2 {
+		q.subresource = path[2]
+	}
+	if q.resource == nil || len(path) > 3 || q.resource.Namespaced != (q.namespace != "") && (q.name != "" || q.namespace != "" || r.Method == http.MethodPost) {
+		writeError(w, notFound(r.Method))
+		return
+	}
+	if err := q.serve(w); err != nil {
+		writeError(w, err)
+	}
+}
+
+// serve answers the request. It writes nothing if it returns an error.
+func (q *request) serve(w http.ResponseWriter) error {
+	switch {
+	case q.subresource == "scale" && q.resource.scale != nil:
+		return q.serveScale(w)
+	case q.subresource == "token" && q.resource.GroupVersionResource.Resource == "serviceaccounts":
+		return q.serveToken(w)
+	case q.subresource == "finalize" && q.resource.isNamespace() && q.Method == http.MethodPut:
+		q.subresource = ""
+	case q.subresource != "" && (q.subresource != "status" || !q.resource.HasStatus):
+		return notFound(q.Method)
+	}
+	isCollection := q.name == ""
+	switch {
+	case q.Method == http.MethodGet && isCollection:
+		return q.serveList(w)
+	case q.Method == http.MethodGet:
+		return q.serveGet(w)
+	case q.Method == http.MethodPost && isCollection:
+		return q.serveCreate(w)
+	case q.Method == http.MethodPut && !isCollection:
+		return q.serveUpdate(w)
+	case q.Method == http.MethodPatch && !isCollection:
+		return q.servePatch(w)
+	case q.Method == http.MethodDelete && isCollection:
+		return q.serveDeleteCollection(w)
+	case q.Method == http.MethodDelete:
+		return q.serveDelete(w)
+	default:
+		return apierrors.NewMethodNotSupported(q.resource.GroupResource(), strings.ToLower(q.Method))
+	}
+}
+
+// endpoint returns the endpoint of a client for the request.
+func (q *request) endpoint(client dynamic.Interface) dynamic.ResourceInterface {
+	if !q.resource.Namespaced || q.namespace == "" {
+		return client.Resource(q.resource.GroupVersionResource)
+	}
+	return client.Resource(q.resource.GroupVersionResource).Namespace(q.namespace)
+}
+
+// body returns the body as JSON. It may be YAML, or of protobuf for a built-in type.
+func body(r *http.Request) ([]byte, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	switch kind := r.Header.Get("Content-Type"); {
+	case strings.HasPrefix(kind, runtime.ContentTypeProtobuf):
+		object, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		object.GetObjectKind().SetGroupVersionKind(*gvk)
+		return json.Marshal(object)
+	case strings.Contains(kind, "yaml"):
+		if text, err = yaml.YAMLToJSON(text); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	return text, nil
+}
+
+// object returns the object that is sent, with the kind and the namespace of the request.
+func (q *request) object() (*unstructured.Unstructured, error) {
+	text, err := body(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := kubejson.Unmarshal(text, &object.Object); err != nil || object.Object == nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is no object: %v", err))
+	}
+	if _, isObject := object.Object["metadata"].(map[string]any); !isObject {
+		object.Object["metadata"] = map[string]any{}
+	}
+	if object.GetAPIVersion() == "" && object.GetKind() == "" {
+		object.SetGroupVersionKind(q.resource.Kind)
+	}
+	switch namespace := object.GetNamespace(); {
+	case namespace == "":
+		object.SetNamespace(q.namespace)
+	case namespace != q.namespace:
+		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return object, nil
+}
+
+// writeJSON writes a value as the answer.
+func writeJSON(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.WriteHeader(code)
+	_ = objectjson.Write(w, value) // Its error is that of a client that is gone.
+}
+
+// writeError writes a Status as the answer.
+func writeError(w http.ResponseWriter, err error) {
+	var known apierrors.APIStatus
+	if !asStatus(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	writeJSON(w, int(status.Code), status)
+}

@@ -1,0 +1,126 @@
+// Package apiserver is a Kubernetes API server on a cluster in memory, with what else a control plane does: a garbage collector, namespaces,
+// CustomResourceDefinitions that become resources, and objects that become ready. It listens nowhere: it is an http.Handler, and a transport
+// that calls it in the same process.
+//
+// Everyone may do everything. An object of a kind with several versions is served in the one in which it was written.
+package apiserver
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	Clock clock.WithTicker
+	Log   logr.Logger
+	// ReadyAfter is how long it takes until an object is ready after a change.
+	ReadyAfter time.Duration
+	// IsParent reports whether a custom kind has a status that hooks write, so that no other controller reports that its objects are ready.
+	// Those of the definitions in the cluster are known. It may be nil.
+	IsParent func(schema.GroupVersionKind) bool
+}
+
+// Server is an API server. It is safe for concurrent use.
+type Server struct {
+	config  Config
+	cluster *memcluster.Cluster
+	client  dynamic.Interface // Of the cluster's own controllers.
+	reader  dynamic.Interface // It returns what is stored, which is read-only.
+
+	mu        sync.RWMutex
+	resources map[schema.GroupVersionResource]*resource
+	documents map[schema.GroupVersion]*document
+	changes   int64 // Of resources.
+	started   int64 // When the server was made.
+
+	controllers controllers
+}
+
+// New returns a server of a cluster with the built-in resources, those of Libretto, and the namespaces default and kube-system. What else a
+// cluster does begins with Run.
+func New(config Config) (*Server, error) {
+	builtIn, err := validation.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: config, cluster: memcluster.New(config.Clock),
+		resources: map[schema.GroupVersionResource]*resource{}, documents: map[schema.GroupVersion]*document{},
+		started: config.Clock.Now().UnixNano(),
+	}
+	s.controllers.init()
+	s.client, s.reader = s.cluster.Client(nil), s.cluster.Reader()
+	for _, r := range append(builtIn, validation.CustomResourceDefinitions()) {
+		if !r.Custom { // Libretto's own come with their CustomResourceDefinitions.
+			s.serve(builtInResource(r))
+		}
+	}
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
+		if err := s.cluster.Seed(newNamespace(name)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.installOwn(); err != nil {
+		return nil, err
+	}
+	s.cluster.Observe(func(event watch.Event) { s.controllers.add(event) })
+	for _, object := range s.cluster.Snapshot() {
+		s.controllers.add(watch.Event{Type: watch.Added, Object: object})
+	}
+	return s, nil
+}
+
+// Cluster returns the cluster that is served.
+func (s *Server) Cluster() *memcluster.Cluster { return s.cluster }
+
+// Handler returns the API as a handler of HTTP requests.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
+
+// RESTConfig returns the configuration of clients that call the handler in this process.
+func (s *Server) RESTConfig() *rest.Config {
+	return &rest.Config{Host: "http://memory.invalid", Transport: NewTransport(s.Handler()), QPS: -1}
+}
+
+// serve makes the server serve a resource.
+func (s *Server) serve(r *resource) {
+	s.cluster.Serve(r.Resource)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resources[r.GroupVersionResource] = r
+	s.renewDocument(r.GroupVersion())
+}
+
+// unserve makes the server forget a resource.
+func (s *Server) unserve(gvr schema.GroupVersionResource) {
+	s.cluster.Unserve(gvr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.resources, gvr)
+	s.renewDocument(gvr.GroupVersion())
+}
+
+// renewDocument has the OpenAPI document of a group and version be made anew. The lock is held.
+func (s *Server) renewDocument(gv schema.GroupVersion) {
+	s.changes++
+	s.documents[gv] = &document{version: s.changes}
+}
+
+// find returns a resource, or nil.
+func (s *Server) find(gvr schema.GroupVersionResource) *resource {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.resources[gvr]
+}

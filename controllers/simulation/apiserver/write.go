@@ -1,0 +1,227 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
+)
+
+// writeOptions are those of the queries of writes.
+type writeOptions struct {
+	dryRun     []string
+	manager    string
+	force      *bool
+	validation string
+}
+
+func (q *request) writeOptions() writeOptions {
+	query := q.URL.Query()
+	o := writeOptions{dryRun: query["dryRun"], manager: query.Get("fieldManager"), validation: query.Get("fieldValidation")}
+	if force := query.Get("force"); force != "" {
+		is := force == "true" || force == "1"
+		o.force = &is
+	}
+	if o.manager == "" {
+		o.manager, _, _ = strings.Cut(q.UserAgent(), "/")
+	}
+	return o
+}
+
+// subresources returns the subresource of the request as clients take it.
+func (q *request) subresources() []string {
+	if q.subresource == "" {
+		return nil
+	}
+	return []string{q.subresource}
+}
+
+// write makes a write and answers with what is stored then. With strict validation it is tried before, to see whether fields would be dropped.
+func (q *request) write(
+	w http.ResponseWriter, options writeOptions, do func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error),
+) error {
+	var write memcluster.Write
+	at := q.endpoint(q.server.cluster.Client(func(made memcluster.Write) { write = made }))
+	if options.validation == metav1.FieldValidationStrict {
+		if _, err := do(at, []string{metav1.DryRunAll}); err == nil && len(write.Dropped) > 0 {
+			return apierrors.NewBadRequest("strict decoding error: " + strings.Join(unknownFields(write.Dropped), ", "))
+		}
+	}
+	object, err := do(at, options.dryRun)
+	if err != nil {
+		return err
+	}
+	if options.validation != metav1.FieldValidationIgnore {
+		for _, warning := range unknownFields(write.Dropped) {
+			if header, err := net.NewWarningHeader(299, "", warning); err == nil {
+				w.Header().Add("Warning", header)
+			}
+		}
+	}
+	code := http.StatusOK
+	if write.Before == nil && object != nil && q.Method != http.MethodPut {
+		code = http.StatusCreated
+	}
+	return q.writeObject(w, code, object)
+}
+
+func unknownFields(paths []string) []string {
+	var list []string
+	for _, path := range paths {
+		list = append(list, fmt.Sprintf("unknown field %q", strings.TrimPrefix(path, ".")))
+	}
+	return list
+}
+
+func (q *request) serveCreate(w http.ResponseWriter) error {
+	object, err := q.object()
+	if err != nil {
+		return err
+	}
+	if prefix := object.GetGenerateName(); object.GetName() == "" && prefix != "" {
+		object.SetName(prefix + rand.String(5))
+	}
+	if err := q.checkNamespace(object.GetName()); err != nil {
+		return err
+	}
+	if q.resource.isNamespace() {
+		withNamespaceFields(object)
+	}
+	options := q.writeOptions()
+	return q.write(w, options, func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error) {
+		return at.Create(q.Context(), object, metav1.CreateOptions{DryRun: dryRun, FieldManager: options.manager})
+	})
+}
+
+// checkNamespace returns why no object can be created in the namespace, or nil.
+func (q *request) checkNamespace(name string) error {
+	if q.namespace == "" {
+		return nil
+	}
+	namespace, err := q.server.reader.Resource(namespaces).Get(q.Context(), q.namespace, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if namespace.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	forbidden := apierrors.NewForbidden(q.resource.GroupResource(), name,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
+	forbidden.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", q.namespace), Field: "metadata.namespace",
+	}}
+	return forbidden
+}
+
+func (q *request) serveUpdate(w http.ResponseWriter) error {
+	object, err := q.object()
+	if err != nil {
+		return err
+	}
+	if object.GetName() != q.name {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(), q.name))
+	}
+	options := q.writeOptions()
+	return q.write(w, options, func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error) {
+		return at.Update(q.Context(), object, metav1.UpdateOptions{DryRun: dryRun, FieldManager: options.manager}, q.subresources()...)
+	})
+}
+
+func (q *request) servePatch(w http.ResponseWriter) error {
+	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	patch, err := body(q.Request)
+	if err != nil {
+		return err
+	}
+	if types.PatchType(kind) == types.ApplyPatchType {
+		object, err := q.server.reader.Resource(q.resource.GroupVersionResource).Namespace(q.namespace).Get(q.Context(), q.name, metav1.GetOptions{})
+		if object == nil || err != nil {
+			if err := q.checkNamespace(q.name); err != nil {
+				return err
+			}
+		}
+	}
+	options := q.writeOptions()
+	return q.write(w, options, func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error) {
+		return at.Patch(q.Context(), q.name, types.PatchType(kind), patch,
+			metav1.PatchOptions{DryRun: dryRun, FieldManager: options.manager, Force: options.force}, q.subresources()...)
+	})
+}
+
+// deleteOptions returns those of the body, and of the query.
+func (q *request) deleteOptions() (metav1.DeleteOptions, error) {
+	options, query := metav1.DeleteOptions{}, q.URL.Query()
+	text, err := body(q.Request)
+	if err != nil {
+		return options, err
+	}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &options); err != nil {
+			return options, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	if policy := metav1.DeletionPropagation(query.Get("propagationPolicy")); policy != "" {
+		options.PropagationPolicy = &policy
+	}
+	options.DryRun = append(options.DryRun, query["dryRun"]...)
+	return options, nil
+}
+
+func (q *request) serveDelete(w http.ResponseWriter) error {
+	options, err := q.deleteOptions()
+	if err != nil {
+		return err
+	}
+	var write memcluster.Write
+	at := q.endpoint(q.server.cluster.Client(func(made memcluster.Write) { write = made }))
+	if err := at.Delete(q.Context(), q.name, options, q.subresources()...); err != nil {
+		return err
+	}
+	if write.After != nil && len(options.DryRun) == 0 {
+		return q.writeObject(w, http.StatusOK, write.After)
+	}
+	writeJSON(w, http.StatusOK, metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name: q.name, Group: q.resource.Group, Kind: q.resource.GroupVersionResource.Resource, UID: write.Before.GetUID(),
+		},
+	})
+	return nil
+}
+
+func (q *request) serveDeleteCollection(w http.ResponseWriter) error {
+	options, err := q.deleteOptions()
+	if err != nil {
+		return err
+	}
+	selected, err := q.listOptions()
+	if err != nil {
+		return err
+	}
+	list, err := q.endpoint(q.server.reader).List(q.Context(), selected)
+	if err != nil {
+		return err
+	}
+	client := q.server.cluster.Client(func(memcluster.Write) {})
+	for i := range list.Items {
+		at, err := q.server.cluster.Endpoint(client, &list.Items[i])
+		if err == nil {
+			err = at.Delete(q.Context(), list.Items[i].GetName(), options)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return q.writeList(w, list)
+}
