@@ -65,7 +65,7 @@ export function start(root: HTMLElement, backend: Backend): void {
     const held = [...model.edits.values()].filter((e) => e.held).length, failed = model.tests.cases.filter((c) => !c.passed).length + model.tests.problems.length;
     let failing = 0;
     for (const i of model.items.values()) if (i.state === "failing" && i.role !== "other") failing++;
-    const badges: Record<string, [string | number, string]> = { objects: [failing || "", "failing"], edits: [held ? `${held} held` : "", "held"], tests: [failed || "", "failing"] };
+    const badges: Record<string, [string | number, string]> = { objects: [failing || "", "failing"], edits: [held || "", "held"], tests: [failed || "", "failing"] };
     for (const tab of tabs) {
       const [text, label] = badges[tab.dataset.view!] ?? ["", ""], badge = tab.querySelector(".badge")!;
       if (badge.textContent === String(text)) continue;
@@ -77,7 +77,7 @@ export function start(root: HTMLElement, backend: Backend): void {
   function drawBanner(): void {
     const { problems } = model;
     fill(banner, problems.length > 0 && [icon("s-failing"), h("div.grow", null, h("b", null, plural(problems.length, "problem") + " in the folder"), h("ul", null, problems.map((p) => {
-      const [, file, line, text] = /^(\S+?):(\d+): ?([^]*)$/.exec(p) ?? [];
+      const [, file, line, text] = /^(\S+?):(\d+)(?::\d+)?: ?([^]*)$/.exec(p) ?? [];
       return h("li", null, file ? [h("a", { href: `#tests/${encodeURIComponent(`${file}:${line}`)}` }, `${file}:${line}`), " " + text] : p);
     })))]);
   }

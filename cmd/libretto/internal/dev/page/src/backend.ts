@@ -20,7 +20,7 @@ async function request(method: string, path: string, body?: unknown): Promise<an
   });
   const answer = await response.text();
   const parsed = response.headers.get("Content-Type")?.includes("json") && answer ? JSON.parse(answer) : answer;
-  if (!response.ok) throw new Error(parsed?.message || String(parsed).trim() || `${method} ${path}: ${response.status} ${response.statusText}`);
+  if (!response.ok) throw new Error(parsed?.message || parsed?.error || String(parsed).trim() || `${method} ${path}: ${response.status} ${response.statusText}`);
   return parsed;
 }
 

@@ -90,16 +90,16 @@ export function yaml(value: unknown, label: string, mark: (line: Line, i: number
 /** Returns the difference of two values as YAML; null is none. */
 export function valueDiff(before: unknown, after: unknown): HTMLElement {
   const lines = (v: unknown) => (v === null || v === undefined ? [] : print(v).map((line) => line.text));
-  return h("pre.code.diff", { tabindex: "0", "aria-label": "what changes" }, fold(diff(lines(before), lines(after))).map((c) =>
-    typeof c === "number" ? h("div.line.cut", null, `⋯ ${c} unchanged`) : diffLine(c, yamlLine)));
+  return unified(fold(diff(lines(before), lines(after))), yamlLine);
 }
 
-const diffLine = (c: Change, line: (text: string) => (Node | string)[]): HTMLElement =>
-  h("div.line" + (c.op === "+" ? ".added" : c.op === "-" ? ".removed" : ""), null, h("span.op", null, c.op), h("code", null, ...line(c.text)));
+const unified = (changes: (Change | number)[], line: (text: string) => (Node | string)[]): HTMLElement =>
+  h("pre.code.diff", { tabindex: "0", "aria-label": "what changes" }, changes.map((c) => typeof c === "number" ? h("div.line.cut", null, `⋯ ${c} unchanged`)
+    : h("div.line" + (c.op === "+" ? ".added" : c.op === "-" ? ".removed" : ""), null, h("span.op", null, c.op), h("code", null, ...line(c.text)))));
 
-/** Returns two texts side by side, with lines that belong together in one row. */
+/** Returns two texts side by side, with lines that belong together in one row; below each other where that has no room. */
 export function sideBySide(path: string, before: string, after: string): HTMLElement {
-  const line = languageLine(path), rows: [Change?, Change?][] = [];
+  const line = languageLine(path), rows: [Change?, Change?][] = [], changes = fold(diff(before.split("\n"), after.split("\n")));
   const body: Node[] = [];
   const flush = () => {
     for (const [a, b] of rows.splice(0)) {
@@ -110,7 +110,7 @@ export function sideBySide(path: string, before: string, after: string): HTMLEle
     }
   };
   let open = 0;
-  for (const c of fold(diff(before.split("\n"), after.split("\n")))) {
+  for (const c of changes) {
     if (typeof c === "number" || c.op === " ") {
       if (typeof c === "number") flush(), body.push(h("tr.cut", null, h("td", { colspan: 4 }, `⋯ ${c} unchanged`)));
       else rows.push([c, c]);
@@ -124,6 +124,6 @@ export function sideBySide(path: string, before: string, after: string): HTMLEle
     }
   }
   flush();
-  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": `${path} before and after` },
-    h("table.sides", null, h("colgroup", null, [1, 2].map(() => [h("col.n"), h("col")])), h("thead", null, h("tr", null, h("th", { colspan: 2 }, "serves now"), h("th", { colspan: 2 }, "edited"))), h("tbody", null, body)));
+  return h("div", null, h("div.narrow-only", null, unified(changes, line)),
+    h("table.sides.wide-only", { "aria-label": `${path} before and after` }, h("colgroup", null, [1, 2].map(() => [h("col.n"), h("col")])), h("thead", null, h("tr", null, h("th", { colspan: 2 }, "serves now"), h("th", { colspan: 2 }, "edited"))), h("tbody", null, body)));
 }

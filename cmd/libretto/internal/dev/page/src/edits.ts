@@ -39,7 +39,8 @@ export class Edits implements View {
 
   private drawEdit(e: Edit): HTMLElement {
     const { definition, before } = this.revisions(e), changes = h("div.changes"), state = e.held ? "failing" : /served|serves|complete/i.test(e.reason) || !e.reason ? "ready" : "waiting";
-    if (definition && before) this.drawChanges(changes, definition, before);
+    if (this.app.model.meta.live) fill(changes);
+    else if (definition && before) this.drawChanges(changes, definition, before);
     else fill(changes, h("p.sub", null, "There is no earlier revision to compare with."));
     return h("article.edit", { "data-definition": e.definition }, h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
       h("span.state." + state, null, icon("s-" + state), e.held ? "held" : state === "ready" ? "serves" : "on its way")),

@@ -143,7 +143,7 @@ export class Graph implements View {
     const chips = states.map((state) => button([icon("s-" + state), h("b", null, counts[state] ?? 0), h("span.word", null, state)], () => {
       if (!this.shown.delete(state)) this.shown.add(state);
       this.layout();
-    }, { "aria-pressed": String(this.shown.has(state)), "data-state": state }, `button.chip.${state}`));
+    }, { "aria-pressed": String(this.shown.has(state)), "data-state": state }, `button.chip.${state}${counts[state] ? "" : ".none"}`));
     const focused = document.activeElement instanceof HTMLElement && this.summary.contains(document.activeElement) ? document.activeElement.dataset.state : "";
     fill(this.summary, chips);
     if (focused) chips[states.indexOf(focused as State)].focus();
@@ -213,8 +213,9 @@ export class Graph implements View {
       element.title = item ? `${item.object.kind} ${node.label}: ${state}${item.message ? ", " + item.message : ""}` : "";
       const kind = item && h("span.kind", null, item.object.kind), name = h("span.name", null, node.label), note = item?.message && state !== "ready" && h("span.note", null, item.message);
       element.classList.toggle("tall", p.height > boxHeight);
-      fill(element, icon("s-" + state), p.height > boxHeight ? h("span.two.grow", null, name, h("span.under", null, note || kind)) : [kind, name, note || h("span.grow")],
-        node.children.length > 0 && h("span.fold" + (p.open ? ".open" : ""), null, counts(node), icon("i-right")));
+      const fold = node.children.length > 0 && h("span.fold" + (p.open ? ".open" : ""), null, counts(node), icon("i-right"));
+      fill(element, icon("s-" + state), p.height > boxHeight ? h("span.two.grow", null, h("span.over", null, name, h("span.grow"), fold), h("span.under", null, note || kind))
+        : [kind, name, note || h("span.grow"), fold]);
       if (stateBefore && stateBefore !== state) animate(element, [{ boxShadow: "0 0 0 4px var(--flash)" }, { boxShadow: "0 0 0 0 transparent" }], 700);
     }
     if (isNew && item && now - item.born < 500) animate(element, [{ opacity: 0, translate: "-10px 0" }, { opacity: 1, translate: "0 0" }], 220);
