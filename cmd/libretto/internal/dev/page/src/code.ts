@@ -60,6 +60,7 @@ export function scriptLine(text: string): (Node | string)[] {
 
 /** Returns a line of YAML with its field and its value coloured. */
 export function yamlLine(text: string): (Node | string)[] {
+  if (/^\s*#/.test(text)) return [h("span.comment", null, text)];
   const found = /^(\s*(?:- )*)((?:"(?:[^"\\]|\\.)*"|[^\s"'#][^:"]*?):)(?=\s|$)(.*)$/.exec(text);
   if (!found) return /^\s*- /.test(text) ? [h("span.mark", null, text.slice(0, text.indexOf("-") + 2)), value(text.slice(text.indexOf("-") + 2))] : [value(text)];
   return [found[1] && h("span.mark", null, found[1]), h("span.field", null, found[2]), value(found[3])];
@@ -71,9 +72,13 @@ const languageLine = (path: string) => (/\.(ya?ml|json)$/.test(path) && !/\.cel\
 
 /** Returns lines of code, each with its number and the class that mark returns for it. */
 export function code(path: string, text: string, mark: (line: number) => string | undefined = () => undefined): HTMLElement {
-  const line = languageLine(path);
+  const own = languageLine(path);
+  let within = -1; // The indentation of the field that has a script in a manifest.
   return h("pre.code.numbered", { tabindex: "0", "aria-label": path }, text.replace(/\n$/, "").split("\n").map((source, i) => {
-    const kind = mark(i + 1);
+    const kind = mark(i + 1), indent = source.search(/\S/);
+    if (indent >= 0 && indent <= within) within = -1;
+    const line = within >= 0 ? scriptLine : own;
+    if (own === yamlLine && within < 0 && /^\s*["']?[\w.-]+\.(m?js|cjs|ts|(lib|j)sonnet|cel)["']?: *\|/.test(source)) within = indent;
     const label = kind && kind !== "here" ? h("span.hidden", null, ` (${kind})`) : null;
     return h("div.line" + (kind ? "." + kind : ""), { "data-line": i + 1, title: label && kind }, h("code", null, ...line(source)), label);
   }));

@@ -1,6 +1,6 @@
 // Edits of scripts: what serves beside what was edited, and why the edit is held.
 import { sideBySide } from "./code.ts";
-import { button, copy, empty, fill, h, icon } from "./dom.ts";
+import { button, copy, empty, fill, h, icon, say, sayError } from "./dom.ts";
 import { Edit, Item } from "./model.ts";
 import { App, View } from "./view.ts";
 
@@ -45,8 +45,14 @@ export class Edits implements View {
     return h("article.edit", { "data-definition": e.definition }, h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
       h("span.state." + state, null, icon("s-" + state), e.held ? "held" : state === "ready" ? "serves" : "on its way")),
       (e.message || e.reason) && h("div.why." + state, null, e.reason && h("b", null, e.reason), e.message && h("p", null, e.message)),
+      e.held && definition && h("div.actions.writes", null, button("Let it through", () => this.approve(definition, e.revision), { title: "Approves this revision, and no other" })),
       e.commands?.length > 0 && h("ul.commands", { "aria-label": "Commands" }, e.commands.map((c) => h("li", null, h("code", null, c), button([icon("i-copy"), "Copy"], () => copy(c), { "aria-label": "Copy " + c })))),
       changes);
+  }
+
+  private approve({ object }: Item, revision: string): void {
+    const annotations = { ...object.metadata.annotations, "metacontroller.k8s.io/approved-revision": revision };
+    this.app.kube.update({ ...object, metadata: { ...object.metadata, annotations } }).then(() => say(`Approved ${revision}`), sayError);
   }
 
   private async drawChanges(target: HTMLElement, definition: Item, id: string): Promise<void> {

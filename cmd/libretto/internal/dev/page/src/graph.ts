@@ -190,7 +190,8 @@ export class Graph implements View {
   }
 
   private elementOf(p: Placed, now: number): HTMLElement {
-    const { node } = p, { item } = node, state = item?.state ?? "other";
+    const { node } = p, { item } = node, state = item?.state ?? "other", namespace = p.above?.node.item?.object.metadata.namespace;
+    const label = item && namespace && namespace === item.object.metadata.namespace ? item.object.metadata.name : node.label;
     let element = this.pool.get(node.key);
     const isNew = !element;
     if (!element) {
@@ -199,7 +200,7 @@ export class Graph implements View {
       this.layer.appendChild(element);
     }
     const totals = node.children.length ? states.map((s) => node.totals[s]).join() : "";
-    const signature = `${state}|${node.label}|${item?.message}|${totals}|${p.open}|${node.key === this.active}|${p.depth}|${p.height}`;
+    const signature = `${state}|${label}|${item?.message}|${totals}|${p.open}|${node.key === this.active}|${p.depth}|${p.height}`;
     if (element.dataset.signature !== signature) {
       const stateBefore = element.dataset.state;
       element.dataset.signature = signature;
@@ -211,7 +212,7 @@ export class Graph implements View {
       else element.removeAttribute("aria-expanded");
       element.setAttribute("aria-label", `${item?.object.kind ?? ""} ${node.label}, ${item ? state : ""} ${item?.message ?? ""}${node.children.length ? ", " + plural(node.children.length, "object") + " below" : ""}`);
       element.title = item ? `${item.object.kind} ${node.label}: ${state}${item.message ? ", " + item.message : ""}` : "";
-      const kind = item && h("span.kind", null, item.object.kind), name = h("span.name", null, node.label), note = item?.message && state !== "ready" && h("span.note", null, item.message);
+      const kind = item && h("span.kind", null, item.object.kind), name = h("span.name", null, label), note = item?.message && state !== "ready" && h("span.note", null, item.message);
       element.classList.toggle("tall", p.height > boxHeight);
       const fold = node.children.length > 0 && h("span.fold" + (p.open ? ".open" : ""), null, counts(node), icon("i-right"));
       fill(element, icon("s-" + state), p.height > boxHeight ? h("span.two.grow", null, h("span.over", null, name, h("span.grow"), fold), h("span.under", null, note || kind))

@@ -76,7 +76,7 @@ export class Model {
     if (m.event === "DELETED") return void this.items.delete(uid);
     const now = performance.now(), label = nameOf(metadata), same = before && before.state === m.state;
     this.items.set(uid, { ...m, uid, label, order: `${kind} ${label.replace(/\d+/g, (n: string) => n.padStart(9, "0"))}`,
-      born: before?.born ?? now, changed: same ? before.changed : now });
+      born: before?.born ?? (this.synced ? now : -Infinity), changed: same ? before.changed : now });
   }
 
   private takePass(pass: Pass): void {

@@ -71,7 +71,10 @@ export class Tests implements View {
     return h("li.case." + state, null, h("div.case-head", null,
       button([icon("s-" + state), h("span.grow", null, c.name || `line ${c.line}`), h("span.hidden", null, c.passed ? "passed" : "failed"), h("span.sub", null, `:${c.line}`)], () => this.app.go("tests", `${c.file}:${c.line}`), {}, "button.line-button"),
       button("Explore", (e) => this.explore(c, e.currentTarget as HTMLButtonElement), { title: "Let things go wrong on the way, and see whether the end is the same", "aria-label": `Explore ${c.name}` }, "button.small")),
-      !c.passed && h("pre.failure", { "aria-label": "Failure" }, c.failure.split("\n").map((line) => h("div.line" + (/^\s*\+/.test(line) ? ".added" : /^\s*-(?!-)/.test(line) ? ".removed" : ""), null, line))));
+      !c.passed && h("pre.failure", { "aria-label": "Failure" }, c.failure.split("\n").map((line) => {
+        const [, place, rest] = /^(\S+\.ya?ml:\d+)(?::\d+)?(: .*)$/.exec(line) ?? [];
+        return h("div.line" + (/^\+/.test(line) ? ".added" : /^-(?!-)/.test(line) ? ".removed" : ""), null, place ? [h("a", { href: "#tests/" + encodeURIComponent(place) }, place), rest] : line);
+      })));
   }
 
   private async explore(c: Case, starter: HTMLButtonElement): Promise<void> {
