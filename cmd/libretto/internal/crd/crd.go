@@ -63,6 +63,12 @@ var keys = []string{
 
 // document returns the definition of one schema.
 func (r *reader) document(root *yaml.Node) ([]byte, error) {
+	for i := 0; i < len(root.Content) && root.Kind == yaml.MappingNode; i += 2 {
+		if root.Content[i].Value == "apiVersion" {
+			return nil, fmt.Errorf("%s:%d: has an apiVersion: it is an object already, and a short schema has group, kind and spec",
+				r.file, root.Content[i].Line)
+		}
+	}
 	r.given = r.mapping(root, "", keys)
 	r.types = r.mapping(r.given["types"].value, "types", nil)
 	for _, name := range slices.Sorted(maps.Keys(r.types)) {

@@ -88,6 +88,10 @@ func TestErrors(t *testing.T) {
 		"a default of another type":  {head + "spec:\n  a: integer | default=b", []string{"a.yaml:4: spec.a.default: Invalid value"}},
 		"a default that is invalid":  {head + "spec:\n  a: integer | default=0 minimum=1", []string{"a.yaml:4: spec.a.default: Invalid value"}},
 		"a rule that does not build": {head + "spec:\n  a: integer | validation=\"slef > 0\"", []string{"a.yaml:4: spec.a.x-kubernetes-validations[0].rule: ", "undeclared reference to 'slef'"}},
+		"a rule beside a default":    {head + "spec:\n  a: integer | default=1 validation=\"self >\"", []string{"a.yaml:4: spec.a.x-kubernetes-validations[0].rule: "}},
+		"an object":                  {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition", []string{"a.yaml:1: has an apiVersion: it is an object already"}},
+		"a schema of OpenAPI":        {head + "spec:\n  type: object\n  properties: {a: {type: string}}", []string{"a.yaml:3: spec: is a schema of OpenAPI", "such as image: string"}},
+		"bounds that cross":          {head + "spec:\n  a: integer | minimum=3 maximum=2", []string{"a.yaml:4: spec.a: minimum is more than the maximum beside it"}},
 		"a rule that costs much": {
 			head + "types:\n  N: string | validation=\"self.matches('a') && self.matches('b')\"\nspec:\n  a: \"[][]N\"",
 			[]string{"a.yaml:6: spec.a.x-kubernetes-validations[0].rule: ", "bound what it reads"},

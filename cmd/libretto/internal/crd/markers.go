@@ -223,6 +223,24 @@ func (f *property) checkList() error {
 	return nil
 }
 
+// checkBounds returns an error for a field that no value is right for.
+func (f *property) checkBounds() error {
+	s := &f.schema
+	for name, crossed := range map[string]bool{
+		"minimum": exceeds(s.Minimum, s.Maximum), "minLength": exceeds(s.MinLength, s.MaxLength),
+		"minItems": exceeds(s.MinItems, s.MaxItems), "minProperties": exceeds(s.MinProperties, s.MaxProperties),
+	} {
+		if crossed {
+			return fmt.Errorf("%s is more than the maximum beside it, so that no value is right: correct one of them", name)
+		}
+	}
+	return nil
+}
+
+func exceeds[N int64 | float64](least, most *N) bool {
+	return least != nil && most != nil && *least > *most
+}
+
 func addListMapKey(f *property, value string) error {
 	f.schema.XListMapKeys = append(f.schema.XListMapKeys, value)
 	return nil

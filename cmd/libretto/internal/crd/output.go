@@ -156,14 +156,17 @@ func (r *reader) write(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, e
 	}
 	_, err = validation.Read(object)
 	var several utilerrors.Aggregate
-	switch {
-	case errors.As(err, &several):
-		for _, problem := range several.Errors() {
-			r.refused(problem)
-		}
-	case err != nil:
+	if err != nil && !errors.As(err, &several) {
 		return nil, fmt.Errorf("%s: %w", r.file, err)
-	default:
+	}
+	if several != nil {
+		for _, problem := range several.Errors() {
+			if !strings.Contains(problem.Error(), "rule compile error") { // It is about a default, and said of the rule below.
+				r.refused(problem)
+			}
+		}
+	}
+	if len(r.errs) == 0 {
 		problems, err := validation.CheckSchemas(object)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.file, err)

@@ -110,7 +110,7 @@ func (r *reader) property(node *yaml.Node, path string) *property {
 				r.failf(path, "%w", err)
 			}
 		}
-		if err := f.checkList(); err != nil {
+		if err := cmp.Or(f.checkList(), f.checkBounds()); err != nil {
 			r.failf(path, "%w", err)
 		}
 		if f.immutable {
@@ -146,6 +146,9 @@ func (r *reader) object(node *yaml.Node, path string) *property {
 				Message: e.name + " is immutable: it can be set at the creation only, and not removed",
 			})
 		}
+	}
+	if s.Properties["type"].Type == "object" && len(s.Properties["properties"].Properties) > 0 {
+		r.failf(path, "is a schema of OpenAPI, with type and properties: write the fields themselves, such as image: string")
 	}
 	slices.Sort(s.Required)
 	// Defaults of fields are for objects that are there. Rules of the object are checked with its default as it is written.
