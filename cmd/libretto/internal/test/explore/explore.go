@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
@@ -179,7 +180,7 @@ func (e *explorer) round(ctx context.Context) error {
 	var paths []path
 	for _, n := range e.frontier {
 		before := len(paths)
-		for _, f := range faultsAt(n) {
+		for _, f := range faultsAt(n, e.Subject.Subject.Definition.GetKind() != v1alpha1.DecoratorControllerKind) {
 			if p := (path{n, f}); !e.made[p.hash()] {
 				paths = append(paths, p)
 			}

@@ -92,6 +92,29 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestStatusOfOthers checks that a decorator is not blamed for a status that another controller writes, and that none here writes again.
+func TestStatusOfOthers(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"a.yaml": "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: DecoratorController\nmetadata: {name: a}\nspec:\n" +
+			"  resources: [{apiVersion: v1, resource: nodes}]\n" +
+			"  hooks: {sync: {version: v2, script: {engine: CEL, inline: \"{'labels': {'phase': object.status.phase}}\"}}}\n",
+		"a_test.yaml": "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\n" +
+			"given: [{apiVersion: v1, kind: Node, metadata: {name: a}, status: {phase: Running}}]\n" +
+			"cases: [{name: a label, want: {objects: [{kind: Node, metadata: {labels: {phase: Running}}}]}}]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range runFile(t, filepath.Join(folder, "a_test.yaml"), &Explorer{Options: Options{Seed: 1, Paths: 50}}) {
+		if r.Outcome != controllertest.Passed {
+			t.Errorf("%s: %s", r.Name, r.Outcome)
+			describe(t, r)
+		}
+	}
+}
+
 // TestDeterministic checks that a seed decides everything, however many paths are made at once.
 func TestDeterministic(t *testing.T) {
 	p := faultsPlanted["order of children"]

@@ -24,8 +24,9 @@ type fault struct {
 // other controllers have acted.
 const faultPasses = 2
 
-// faultsAt returns the faults that can happen at a node, in order.
-func faultsAt(n *node) []fault {
+// faultsAt returns the faults that can happen at a node, in order. The status of a parent is lost only if it is the controller's: nothing
+// here would write that of another one again.
+func faultsAt(n *node, ownsStatus bool) []fault {
 	f := &faults{node: n}
 	f.writes()
 	parents := n.checkpoint.Parents()
@@ -34,7 +35,9 @@ func faultsAt(n *node) []fault {
 			continue
 		}
 		if parents[object.GetUID()] {
-			f.parent(object)
+			if ownsStatus {
+				f.parent(object)
+			}
 			continue
 		}
 		owned := func(owner metav1.OwnerReference) bool { return parents[owner.UID] }
