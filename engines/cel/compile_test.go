@@ -124,7 +124,7 @@ func TestDocumentErrors(t *testing.T) {
 		"empty":             {"there must be something", "", "sync.cel.yaml: is empty: write response, or hooks"},
 		"two documents":     {"a script is one", "response: 1\n---\nresponse: 2", "sync.cel.yaml:2:1: a second YAML document starts here: a script is one"},
 		"YAML":              {"the parser tells the line", "response:\n  a: [1\nb: 2", "sync.cel.yaml:2: YAML: did not find expected ',' or ']'"},
-		"YAML first line":   {"the parser tells the line", "response: @x", "sync.cel.yaml:1: YAML: found character that cannot start any token"},
+		"YAML first line":   {"the parser tells the line", "response: @x", "sync.cel.yaml:1: YAML: found character that cannot start any token: YAML is indented by spaces and never by tabs"},
 		"YAML in hole":      {"the message says how that comes", "response:\n  a: ${x ? 1 : 2}", "sync.cel.yaml:2: YAML: mapping values are not allowed in this context: texts with ': ', ' #' or braces in braces must be quoted"},
 		"YAML flow hole":    {"the message says how that comes", "response:\n  a: {b: ${x}}", "sync.cel.yaml:2: YAML: did not find expected ',' or '}': texts"},
 		"unknown alias":     {"YAML does not tell where", "response: *x", "sync.cel.yaml: YAML: unknown anchor 'x' referenced"},
@@ -132,7 +132,7 @@ func TestDocumentErrors(t *testing.T) {
 		"merge key":         {"there is merge()", "response: {<<: {a: 1}}", "sync.cel.yaml:1:12: merge keys are not supported: write a hole with merge(a, b)"},
 		"infinite":          {"JSON has no such number", "response: [.inf]", "sync.cel.yaml:1:12: .inf is no number in JSON: quote it, if it is a text"},
 		"cycle":             {"an answer has an end", "response: &a\n  b: *a", "sync.cel.yaml:2:6: *a stands within what it stands for"},
-		"complex key":       {"names of fields are texts", "response: {[a]: 1}", "sync.cel.yaml:1:12: the name of a field is a text"},
+		"complex key":       {"names of fields are texts", "response: {[a]: 1}", "sync.cel.yaml:1:12: the name of a field is a text: put a text that begins with { or [ into quotes"},
 		"nesting":           {"the compiler recurses", "response: " + strings.Repeat("[", 501) + strings.Repeat("]", 501), "sync.cel.yaml:1:511: is nested more than 500 deep"},
 	}
 	for name, c := range cases {

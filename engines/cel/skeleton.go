@@ -114,7 +114,7 @@ func (d *document) key(y *yaml.Node) template {
 	y = resolveAlias(y)
 	switch {
 	case y.Kind != yaml.ScalarNode:
-		d.addNodeErrorf(y, "the name of a field is a text")
+		d.addNodeErrorf(y, "the name of a field is a text: put a text that begins with { or [ into quotes; an expression is in ${}")
 		return nil
 	case y.ShortTag() == "!!merge":
 		d.addNodeErrorf(y, "merge keys are not supported: write a hole with merge(a, b)")

@@ -59,6 +59,8 @@ func (d *document) yamlError(err error) (engines.Location, string) {
 	}
 	if strings.HasPrefix(message, "did not find") || strings.HasPrefix(message, "mapping values") {
 		message += ": texts with ': ', ' #' or braces in braces must be quoted"
+	} else if strings.Contains(message, "cannot start any token") {
+		message += ": YAML is indented by spaces and never by tabs, and a text that begins with @, % or ` is quoted"
 	}
 	return at, "YAML: " + message
 }
