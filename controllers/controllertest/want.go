@@ -264,7 +264,7 @@ func identity(part map[string]any) map[string]any {
 
 // compareObject compares a part with the objects that it may be about. If none matches, the nearest one is shown.
 func (c *comparison) compareObject(field, what string, part map[string]any, among []*unstructured.Unstructured) {
-	kind, named := part["kind"], identity(part)
+	kind, named, about := part["kind"], identity(part), unstructured.Unstructured{Object: part}
 	var best, other *unstructured.Unstructured
 	var least []difference
 	var names []string
@@ -302,6 +302,8 @@ func (c *comparison) compareObject(field, what string, part map[string]any, amon
 			message += fmt.Sprintf(" and %d more", n)
 		}
 		c.fail(Failure{Location: c.place(field), Message: message, Diff: diffLines(part, other.Object)})
+	case !c.serves(about.GetAPIVersion(), about.GetKind()):
+		c.mismatchf(field, "there is no kind %s at all: %s", strings.TrimSpace(about.GetAPIVersion()+" "+about.GetKind()), giveKind)
 	default:
 		c.mismatchf(field, "there is no %s %s, and none of its kind", what, partName(part))
 	}

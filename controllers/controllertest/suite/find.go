@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
@@ -122,7 +124,11 @@ func (f finder) addFile(name string, named bool) error {
 	case named:
 		return fmt.Errorf("%s is no test: it has no kind: %s", name, controllertest.Kind)
 	default:
-		f.Skipped = append(f.Skipped, fmt.Sprintf("%s: left out: it has no kind: %s", name, controllertest.Kind))
+		why := "it has no kind: " + controllertest.Kind
+		if err := yaml.Unmarshal(text, new(any)); err != nil {
+			why = "it is no YAML: " + err.Error()
+		}
+		f.Skipped = append(f.Skipped, fmt.Sprintf("%s: left out: %s", name, why))
 	}
 	return nil
 }

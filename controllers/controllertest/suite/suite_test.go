@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	registry := newRegistry(t)
 	place(t, map[string]string{
 		"a_test.yaml": header, "app/b_test.yaml": "# A comment.\n---\n" + header, "app/deep/er/c_test.yaml": header, "app/a.test.js": "", "app/a.test.ts": "",
-		"app/a_test.jsonnet": "", "app/helm_test.yaml": "suite: a\n", "app/typo_test.yaml": "apiVersion: libretto.dev/v1alpha1\nkind: ControlerTest\n",
+		"app/a_test.jsonnet": "", "app/helm_test.yaml": "suite: a\n", "app/open_test.yaml": "cases: [\n", "app/typo_test.yaml": "apiVersion: libretto.dev/v1alpha1\nkind: ControlerTest\n",
 		"app/json_test.yaml": `{"kind": "ControllerTest", "apiVersion": "libretto.dev/v1alpha1"}`, "app/quoted_test.yaml": "kind: \"ControllerTest\"\n",
 		"app/inner_test.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |\n    kind: ControllerTest\n", "app/b.yaml": "", "app/sync.js": "",
 		"node_modules/a/d_test.yaml": header, "app/node_modules/d_test.yaml": header, "app/vendor/a/d_test.yaml": header, ".git/d_test.yaml": header, "named.yaml": header,
@@ -61,6 +61,7 @@ func TestFind(t *testing.T) {
 	functions := []string{"app/a.test.js", "app/a.test.ts", "app/a_test.jsonnet"}
 	skipped := []string{
 		"app/helm_test.yaml: left out: it has no kind: ControllerTest", "app/inner_test.yaml: left out: it has no kind: ControllerTest",
+		"app/open_test.yaml: left out: it is no YAML: yaml: line 1: did not find expected node content",
 	}
 	for name, c := range map[string]struct {
 		paths  []string
