@@ -25,6 +25,18 @@ func NewRoot(w Process, commands ...func(Process) *cobra.Command) *cobra.Command
 	for _, command := range commands {
 		root.AddCommand(command(w))
 	}
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if show := c.Run; c.Name() == "help" {
+			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+				if _, _, err := root.Find(args); err != nil {
+					return Cannot(explainUnknown(root, err))
+				}
+				show(c, args)
+				return nil
+			}
+		}
+	}
 	if w.IsPlugin {
 		showAsPlugin(root)
 	}

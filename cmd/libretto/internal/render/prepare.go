@@ -136,9 +136,12 @@ func (r *renderer) programs(ctx context.Context, plan *plan.Plan) (map[string]en
 			programs[name] = webhookProgram{hook: name}
 		}
 	}
+	has := strings.Join(slices.Sorted(maps.Keys(programs)), ", ")
+	if r.Hook != "" && programs[r.Hook] == nil {
+		r.Warn(fmt.Sprintf("--hook %s: the definition has no such hook, so that nothing is asked: it has %s", r.Hook, has))
+	}
 	for name := range r.Answers {
 		if programs[name] == nil {
-			has := strings.Join(slices.Sorted(maps.Keys(programs)), ", ")
 			return nil, inputError("--answer %s: the definition has no such hook: it has %s", name, has)
 		}
 	}
