@@ -59,8 +59,25 @@ func TestMessages(t *testing.T) {
 		"patch": {"kustomize prints its configuration, and not what a patch is", map[string]string{
 			"kustomization.yaml": kustomization + "patches: [{target: {kind: CompositeController}, patch: \"[{op: add, path: /x, value: 1}]\"}]\n", "definition.yaml": definition},
 			[]string{"check"}, "a patch is a part of the object, or a list of {op, path, value}: in one that begins with [ the names are in quotes"},
-		"no duration": {"Go says: time: missing unit", nil, []string{"render", "--timeout", "5"}, `invalid argument "5" for "--timeout" flag: must be a duration, such as 30s or 5m`},
-		"no number":   {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
+		"the same object twice": {"kustomize says that it must build at a directory", map[string]string{
+			"kustomization.yaml": kustomization, "definition.yaml": definition + "---\n" + definition},
+			[]string{"check"}, "may not add resource with an already registered id: CompositeController.v1alpha1.metacontroller.k8s.io/a.[noNs]: it is there twice: leave one out"},
+		"no name": {"kustomize prints a struct of Go", map[string]string{"kustomization.yaml": kustomization, "definition.yaml": "apiVersion: v1\nkind: ConfigMap\n"},
+			[]string{"check"}, "kustomize can't build it: definition.yaml: missing metadata.name in an object: give each object a name"},
+		"number in a ConfigMap": {"the API server names a field of Go", map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 5}\n"},
+			[]string{"check"}, "a.yaml:4:7: error: ConfigMap a: data: a value can't be of type number"},
+		"wrong type": {"the API server names the field twice, and the type for the value", map[string]string{"definition.yaml": definition + "spec: {generateSelector: \"true\"}\n"},
+			[]string{"check"}, "spec.generateSelector: must be of type boolean, and is of type string"},
+		"empty file": {"as if no file was given", map[string]string{"definition.yaml": ""},
+			[]string{"check"}, "definition.yaml is empty: give one with -f"},
+		"short schema": {"it is no manifest, and lies beside them", map[string]string{"schema.yaml": "group: example.com\nkind: A\nspec: {}\n", "definition.yaml": definition},
+			[]string{"check"}, "schema.yaml:1:1: error: is no object, but what libretto crd makes a CustomResourceDefinition of: name the other files"},
+		"removed API": {"there are types for it", map[string]string{"definition.yaml": composite +
+			"  childResources: [{apiVersion: extensions/v1beta1, resource: ingresses}]\n  hooks: {sync: {script: {engine: CEL, inline: \"{'children': []}\"}}}\n"},
+			[]string{"check"}, "ingresses in networking.k8s.io/v1"},
+		"help of a misspelt command": {"cobra prints the usage, and succeeds", nil, []string{"help", "chekc"}, `unknown command "chekc" for "libretto": did you mean check?`},
+		"no duration":                {"Go says: time: missing unit", nil, []string{"render", "--timeout", "5"}, `invalid argument "5" for "--timeout" flag: must be a duration, such as 30s or 5m`},
+		"no number":                  {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

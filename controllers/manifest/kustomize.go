@@ -92,12 +92,24 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 		}
 	}
 	message := strings.ReplaceAll(err.Error(), files.root, files.directory)
+	for inner := accumulated.FindStringSubmatch(message); inner != nil; inner = accumulated.FindStringSubmatch(message) {
+		message = inner[1] + ": " + inner[2]
+	}
+	message = goObject.ReplaceAllString(message, "an object")
 	if absent := absentFile.FindStringSubmatch(message); absent != nil {
 		message = fmt.Sprintf("there is no file %s: create it, or correct its name", strings.TrimPrefix(absent[1], "./"))
 	}
 	r.failf(at, "kustomize can't build it: %s%s", builtinConfig.ReplaceAllString(message, ""), kustomizeAdvice(message))
 	return nil
 }
+
+// accumulated matches what kustomize says around what is wrong with an entry, which it takes for a file and then for a folder.
+var accumulated = regexp.MustCompile(
+	`^(?:accumulating (?:resources|components): )?accumulation err='accumulating resources from '([^']*)': (.*)': ` +
+		`(?:must build at directory: |couldn't make target for path )'?[^']*'?: (?:file is not directory|unable to find one of .*)$`)
+
+// goObject matches an object as Go prints it.
+var goObject = regexp.MustCompile(`object \{\{.*\}\}$`)
 
 // absentFile matches kustomize's message about a file of a generator that is not there.
 var absentFile = regexp.MustCompile(`evalsymlink failure on '([^']+)' : lstat .*: no such file or directory$`)
@@ -110,6 +122,12 @@ func kustomizeAdvice(message string) string {
 	switch {
 	case strings.Contains(message, "must specify --enable-helm"):
 		return ": this command runs no Helm: pipe kustomize build --enable-helm into -f -"
+	case strings.Contains(message, "already registered id"):
+		return ": it is there twice: leave one out, or give it another name"
+	case strings.Contains(message, "missing metadata.name in an object"):
+		return ": give each object a name"
+	case strings.HasSuffix(message, "must resolve to a file"):
+		return ": it is a folder, and has no kustomization.yaml: name the files in it"
 	case strings.Contains(message, "unable to parse SM or JSON patch"):
 		return ": a patch is a part of the object, or a list of {op, path, value}: in one that begins with [ the names are in quotes"
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (s *Set) Known() *KnownResources {
 	r := &KnownResources{known: map[schema.GroupVersionResource]discovery.Resource{}, groups: map[string]bool{},
 		unserved: map[schema.GroupVersion]bool{}}
 	for kind := range scheme.Scheme.AllKnownTypes() {
-		if kind.Version != "__internal" && !strings.HasSuffix(kind.Kind, "List") && !strings.HasSuffix(kind.Kind, "Options") {
+		if kind.Version != "__internal" && !isRemoved(kind) && !strings.HasSuffix(kind.Kind, "List") && !strings.HasSuffix(kind.Kind, "Options") {
 			plural, _ := meta.UnsafeGuessKindToResource(kind)
 			r.put(discovery.Resource{
 				GroupVersionResource: plural, Kind: kind, Namespaced: !slices.Contains(clusterScoped, plural.Resource), HasStatus: true,
@@ -80,6 +81,20 @@ func (s *Set) Known() *KnownResources {
 		}
 	}
 	return r
+}
+
+// oldestMinor is the minor version of the oldest Kubernetes that is tested.
+const oldestMinor = 33
+
+// isRemoved reports whether Kubernetes serves a kind no more that there are types for.
+func isRemoved(kind schema.GroupVersionKind) bool {
+	typed, err := scheme.Scheme.New(kind)
+	removed, ends := typed.(interface{ APILifecycleRemoved() (major, minor int) })
+	if err != nil || !ends {
+		return false
+	}
+	_, minor := removed.APILifecycleRemoved()
+	return minor <= oldestMinor
 }
 
 // Kind returns the kind of a resource, by apiVersion and plural. It reports whether it is known.
@@ -174,7 +189,17 @@ func (s *Set) NoDefinition() string {
 			return fmt.Sprintf("%s%s: %s %s: %s", none, o.Location, o.GetKind(), o.GetName(), meant)
 		}
 	}
-	return none + "give one with -f"
+	return none + s.empty() + "give one with -f"
+}
+
+// empty says of the first file that is empty that it is, or nothing.
+func (s *Set) empty() string {
+	for _, name := range s.Inputs {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			return name + " is empty: "
+		}
+	}
+	return ""
 }
 
 // ResourceRule is a rule of a definition that names a resource.

@@ -217,6 +217,10 @@ func (p part) checkHeader(o *Object) *Error {
 	for _, field := range []string{"apiVersion", "kind"} {
 		switch value := o.Object[field].(type) {
 		case nil:
+			if _, isSchema := o.Object["group"].(string); isSchema && field == "apiVersion" {
+				return errorAt(o.Location, "is no object, but what libretto crd makes a CustomResourceDefinition of: "+
+					"name the other files instead of the folder, or list them in a kustomization.yaml")
+			}
 			return errorAt(o.Location, "%s is missing: every Kubernetes object has one", field)
 		case string:
 			if value == "" {
