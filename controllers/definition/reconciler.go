@@ -261,7 +261,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	now := r.config.Environment.Clock.Now()
 	status := s.statusOf(object, view)
 	r.config.DefinitionMetrics.Set(key, status, view.running.parents)
-	if wait := s.delay(object, status, view.isFinal(refusal), now); wait > 0 {
+	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
 		return controller.Result{RequeueAfter: variant.Earlier(wait, after)}, retired
 	}
 	err := r.writeStatus(ctx, object, s, view)

@@ -75,8 +75,6 @@ type statusWrites struct {
 	specSeenAt time.Time
 	// parentsAt is when a status was last written that says something else of parents than the one before.
 	parentsAt time.Time
-	// unarchivedAt is since when the status waits for the archive, or zero.
-	unarchivedAt time.Time
 }
 
 // deletionLimits bound what is deleted.

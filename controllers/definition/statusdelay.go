@@ -22,19 +22,12 @@ const (
 	// startupDelay is the time in which a starting definition gets no status, so that a fast
 	// start costs one write. A new spec may have to wait for its scripts.
 	startupDelay = hooks.SettleTime + 500*time.Millisecond
-	// maxArchiveDelay is how long the status may wait for what it names to be archived. Then it says so.
-	maxArchiveDelay = 2 * time.Second
 )
 
 // specVersion identifies one spec of one definition.
 type specVersion struct {
 	uid        types.UID
 	generation int64
-}
-
-// delay returns how long to wait before a status is written, or zero.
-func (s *runtimeState) delay(object *unstructured.Unstructured, next v1alpha1.DefinitionStatus, final bool, now time.Time) time.Duration {
-	return max(s.statusDelay(object, final, now), s.parentsDelay(next, now), s.archiveDelay(object, next, now))
 }
 
 // statusDelay returns how long to wait before the status is written, or zero.
@@ -73,28 +66,4 @@ func (s *runtimeState) parentsDelay(next v1alpha1.DefinitionStatus, now time.Tim
 	}
 	s.writes.parentsAt = now
 	return 0
-}
-
-// archiveDelay returns how long to wait before a status is written that names other scripts than the last one, or zero. The next process
-// compares an edit with what the status names. If this one is killed before that is archived, there is nothing to compare with.
-func (s *runtimeState) archiveDelay(object *unstructured.Unstructured, next v1alpha1.DefinitionStatus, now time.Time) time.Duration {
-	names := next.ScriptRevisionHash
-	if names == v1alpha1.StoredStatus(object).ScriptRevisionHash || s.isArchived(names) {
-		s.writes.unarchivedAt = time.Time{}
-		return 0
-	}
-	if s.writes.unarchivedAt.IsZero() {
-		s.writes.unarchivedAt = now
-	}
-	return max(0, s.writes.unarchivedAt.Add(maxArchiveDelay).Sub(now))
-}
-
-// isArchived reports whether the next process will have scripts that the running instance serves, or can't be helped to.
-func (s *runtimeState) isArchived(names string) bool {
-	if s.running == nil || s.running.hooks.Tree == nil {
-		return true
-	}
-	tree := s.running.hooks.Tree
-	state := tree.State()
-	return string(state.Loaded) != names || state.RestoredFrom != "" || state.NotArchived != "" || tree.IsArchived(state.Loaded, "")
 }

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/test/delayproxy"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -118,41 +116,4 @@ func TestArchiveOfAnotherHash(t *testing.T) {
 	setHash(env.Quote(before[:63] + map[bool]string{true: "1", false: "0"}[before[63] == '0']))
 	start(e)
 	e.WaitForCondition(name, "ScriptsReady", "False", "none serves in its place", "has other files")
-}
-
-// TestStatusWaitsForArchive has the status name scripts once they are archived: a process that is killed before leaves what an edit is
-// compared with. A write that takes too long is not waited for.
-func TestStatusWaitsForArchive(t *testing.T) {
-	t.Parallel()
-	e := env.NewWithThings(t)
-	proxy, err := delayproxy.Start(e.Cluster.Config, t.TempDir())
-	e.NoError(err)
-	defer func() { e.NoError(proxy.Stop()) }()
-	start(e, "--kubeconfig="+proxy.Kubeconfig)
-	applyFiles(e, "hooks", "sync.js", scriptSaying("one"))
-	name := define(e, "", source(e, "hooks"))
-	e.ApplyThing("a", "", "")
-	serve(e, name, "one")
-	slow := delayproxy.Rule{Verbs: []string{"create"}, Resources: []string{env.ScriptRevisions.Resource}, Group: env.ScriptRevisions.Group}
-	for text, step := range map[string]struct {
-		takes    time.Duration
-		archived bool
-	}{"two": {time.Second, true}, "three": {10 * time.Second, false}} {
-		before := e.ScriptRevision(name)
-		slow.Request = step.takes
-		proxy.Set(slow)
-		applyFiles(e, "hooks", "sync.js", scriptSaying(text))
-		waitForSaid(e, "a", text)
-		e.Eventually(func() error {
-			if e.ScriptRevision(name) == before {
-				return fmt.Errorf("the status still names %s", before)
-			}
-			return nil
-		})
-		if archived := e.Get(env.ScriptRevisions, "composite-"+name+"-"+e.ScriptRevision(name)) != nil; archived != step.archived {
-			t.Errorf("%s, whose archive takes %s, is archived once the status names it: %v, want %v", text, step.takes, archived, step.archived)
-		}
-		proxy.Set()
-		serve(e, name, text)
-	}
 }

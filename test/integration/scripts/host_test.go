@@ -98,11 +98,7 @@ func waitUntilArchived(e *env.Env, definition string) *unstructured.Unstructured
 	e.T.Helper()
 	var found *unstructured.Unstructured
 	e.Eventually(func() error {
-		revision := e.ScriptRevision(definition) // It may be that of the text before, as the status waits for the archive, too.
-		if e.Metric("libretto_definition_script_revision_info", map[string]string{"definition": definition, "revision": revision}) != 1 {
-			return fmt.Errorf("the status names revision %q, which does not serve", revision)
-		}
-		name := "composite-" + definition + "-" + revision
+		name := "composite-" + definition + "-" + e.ScriptRevision(definition)
 		if found = e.Get(env.ScriptRevisions, name); found == nil {
 			return fmt.Errorf("no ControllerRevision %s", name)
 		}
