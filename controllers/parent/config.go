@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent/peers"
 	"github.com/libretto-k8s/libretto/controllers/parent/related"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -191,4 +193,28 @@ func (e Environment) withDefaults() Environment {
 		e.Children = e.Client
 	}
 	return e
+}
+
+// Observer is told what syncs do, for an author who looks on. Its methods are called by many goroutines at once, and what they are given is
+// read-only.
+type Observer interface {
+	// Begin is called before a sync of a parent by a definition. The calls and the requests of the sync have the context that it returns.
+	Begin(ctx context.Context, definition string, parent *unstructured.Unstructured) context.Context
+	// Called is called after each call of a hook.
+	Called(ctx context.Context, hook string, call engines.Call, response engines.Response, err error)
+	// End is called after the sync.
+	End(ctx context.Context, err error)
+}
+
+type observerKey struct{}
+
+// WithObserver returns a context whose syncs are observed, or are not if observer is nil.
+func WithObserver(ctx context.Context, observer Observer) context.Context {
+	return context.WithValue(ctx, observerKey{}, observer)
+}
+
+// observerOf returns the observer of a context, or nil.
+func observerOf(ctx context.Context) Observer {
+	observer, _ := ctx.Value(observerKey{}).(Observer)
+	return observer
 }

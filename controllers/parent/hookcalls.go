@@ -119,12 +119,16 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	ctx, cancel := engines.WithTimeout(ctx, timeout)
 	defer cancel()
 	ctx, span := p.startHook(ctx, call.Hook)
-	response, err = program.Run(ctx, engines.Call{
+	asked := engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 		Origin: p.origin(call),
-	})
+	}
+	response, err = program.Run(ctx, asked)
 	endHook(span, err)
 	err = withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
+	if observer := observerOf(ctx); observer != nil {
+		observer.Called(ctx, call.Hook, asked, response, err)
+	}
 	p.env.Metrics.ObserveCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err, span.SpanContext())
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()

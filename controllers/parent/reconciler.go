@@ -123,7 +123,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	began := time.Now()
 	ctx = r.beginTrace(ctx, began)
+	observer := observerOf(ctx)
+	if observer != nil {
+		ctx = observer.Begin(ctx, r.config.Definition, parent)
+	}
 	result, err := r.sync(ctx, key, parent, source)
+	if observer != nil {
+		observer.End(ctx, err)
+	}
 	r.env.Metrics.ObserveReconcile(time.Since(began), r.endTrace(ctx, parent, result, err))
 	return result, err
 }

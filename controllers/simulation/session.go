@@ -79,7 +79,7 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 	var result Result
 	for again := true; again; {
 		known := s.running.pool.Len()
-		after, err := s.running.reconciler.Reconcile(ctx, key)
+		after, err := s.running.reconciler.Reconcile(parent.WithObserver(ctx, nil), key) // The cluster's observer has no part in a preview.
 		result = Result{RequeueAfter: after.RequeueAfter, Err: err}
 		if err := s.barrier(ctx, s.running.pool); err != nil {
 			return Result{}, err
