@@ -236,9 +236,12 @@ func (c *Client) Names(ctx context.Context) []string {
 	return all
 }
 
-func (c *Client) decode(object *unstructured.Unstructured) (*Definition, error) {
+func (c *Client) decode(object *unstructured.Unstructured) (*Definition, error) { return Decode(object, c.Program) }
+
+// Decode returns the definition that an object is. The program is the name of this one in messages that name a command.
+func Decode(object *unstructured.Unstructured, program string) (*Definition, error) {
 	object = v1alpha1.SetNamespaces(object)
-	d := &Definition{Object: object, program: c.Program}
+	d := &Definition{Object: object, program: program}
 	for field, into := range map[string]any{"spec": &d.Spec, "status": &d.Status} {
 		fields, _ := object.Object[field].(map[string]any)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, into); err != nil {

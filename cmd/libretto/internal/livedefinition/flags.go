@@ -55,7 +55,7 @@ func (o *Flags) client(ctx context.Context, w cli.Process) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{HostNamespace: o.HostNamespace, Namespace: cmp.Or(o.Namespace, o.Cluster.Namespace(w)), Program: programOf(w)}
+	c := &Client{HostNamespace: o.HostNamespace, Namespace: cmp.Or(o.Namespace, o.Cluster.Namespace(w)), Program: ProgramOf(w)}
 	c.Warn = func(text string) { fmt.Fprintln(w.Stderr, "warning:", text) }
 	var errs [3]error
 	c.Dynamic, errs[0] = dynamic.NewForConfig(config)
@@ -64,8 +64,8 @@ func (o *Flags) client(ctx context.Context, w cli.Process) (*Client, error) {
 	return c, errors.Join(errs[:]...)
 }
 
-// programOf returns how users run the program.
-func programOf(w cli.Process) string {
+// ProgramOf returns how users run the program.
+func ProgramOf(w cli.Process) string {
 	if w.IsPlugin {
 		return "kubectl libretto"
 	}

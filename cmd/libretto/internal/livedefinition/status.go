@@ -270,6 +270,21 @@ func (d *Definition) next(s *RolloutStatus) []string {
 	return all
 }
 
+// Commands returns the command lines among the ways out of a status.
+func (d *Definition) Commands(s *RolloutStatus) []string {
+	var all []string
+	for name, fits := range map[string]bool{
+		"rollout approve": d.awaiting() != "" && (s.Phase == string(v1alpha1.ScriptsHeld) || s.Phase == string(v1alpha1.ScriptsRolledBack)),
+		"rollout promote": s.unmatched, "rollout resume": d.isPaused(), "rollback --unpin": s.Pinned != "",
+	} {
+		if fits {
+			all = append(all, d.command(name))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // awaiting returns the revision that takes over once it is approved, or "".
 func (d *Definition) awaiting() string {
 	r := d.rollout()
