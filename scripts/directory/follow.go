@@ -26,6 +26,8 @@ const (
 type Follower struct {
 	// Root is --scripts-dir, and Folder the slash-separated path below it.
 	Root, Folder string
+	// Without is the name of entries that are left out.
+	Without string
 	Log          logr.Logger
 	// Changed is given what the directory holds, at first and after each change. It
 	// is called by the goroutine of Run, and must not change what it is given.
@@ -63,12 +65,12 @@ func (f *Follower) Run(ctx context.Context) {
 // read reads the directory once all of its folders are watched, so that no
 // change in between is missed.
 func (f *Follower) read(w *watches, before stamps) Contents {
-	now := read(f.Root, f.Folder, before, time.Now())
+	now := read(f.Root, f.Folder, f.Without, before, time.Now())
 	for range maxReads {
 		if !w.set(append(f.ancestors(), f.diskPaths(now.folders)...)) {
 			break
 		}
-		now = read(f.Root, f.Folder, now.stamps, time.Now())
+		now = read(f.Root, f.Folder, f.Without, now.stamps, time.Now())
 	}
 	return now
 }

@@ -48,10 +48,13 @@ type Problem struct{ Path, Message string }
 // Read returns the files below folder, a slash-separated path below root. Entries whose
 // names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
 // has mounted, it returns the files of one moment.
-func Read(root, folder string) Contents { return read(root, folder, nil, time.Now()) }
+func Read(root, folder string) Contents { return read(root, folder, "", nil, time.Now()) }
 
-// read is Read at a time. It reads no file again that has a stamp in before.
-func read(root, folder string, before stamps, now time.Time) Contents {
+// ReadWithout is Read without entries of a name.
+func ReadWithout(name, root, folder string) Contents { return read(root, folder, name, nil, time.Now()) }
+
+// read is Read at a time, without entries of a name. It reads no file again that has a stamp in before.
+func read(root, folder, without string, before stamps, now time.Time) Contents {
 	r, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Contents{}
@@ -63,7 +66,7 @@ func read(root, folder string, before stamps, now time.Time) Contents {
 	for range maxReads {
 		w := &walk{
 			root: r, files: map[string]string{}, swaps: map[string]string{},
-			before: before, stamps: stamps{}, began: now, buffer: make([]byte, 32<<10),
+			without: without, before: before, stamps: stamps{}, began: now, buffer: make([]byte, 32<<10),
 		}
 		contents := w.from(folder)
 		if w.isConsistent() {
@@ -83,6 +86,8 @@ type walk struct {
 	entries  int
 	// swaps are the links by which Kubernetes swaps a volume's files, and where they led.
 	swaps map[string]string
+	// without is the name of entries that are left out.
+	without string
 	// before are the stamps of the reading before this one, which began at that time, and stamps those of this one.
 	before, stamps stamps
 	began          time.Time
@@ -176,7 +181,7 @@ func (w *walk) takeKnown(dir *os.Root, name, shown string) bool {
 }
 
 func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInfo) error {
-	if IsIgnored(entry.Name()) {
+	if IsIgnored(entry.Name()) || entry.Name() == w.without {
 		return nil
 	}
 	if w.entries++; w.entries > MaxFiles {

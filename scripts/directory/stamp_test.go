@@ -34,11 +34,11 @@ func library(t testing.TB, n, size int) string {
 func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	root := library(t, 3, 100)
 	later := time.Now().Add(time.Hour)
-	first := read(root, "h", nil, time.Now())
+	first := read(root, "h", "", nil, time.Now())
 	if len(first.stamps) != 0 || len(first.Files) != 3 {
 		t.Fatalf("%d stamps of %d files that have just changed, want none of 3", len(first.stamps), len(first.Files))
 	}
-	second := read(root, "h", first.stamps, later)
+	second := read(root, "h", "", first.stamps, later)
 	if len(second.stamps) != 3 {
 		t.Fatalf("%d stamps, want 3", len(second.stamps))
 	}
@@ -52,7 +52,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	want := map[string]string{
 		at: "new", "vendor/github.com/org/repo/gen/0/v1/kind0.libsonnet": "as before", "vendor/github.com/org/repo/gen/2/v1/kind2.libsonnet": "as before",
 	}
-	if diff := cmp.Diff(want, read(root, "h", second.stamps, later).Files); diff != "" {
+	if diff := cmp.Diff(want, read(root, "h", "", second.stamps, later).Files); diff != "" {
 		t.Errorf("only what has changed is read: -want, +got:\n%s", diff)
 	}
 }
@@ -63,7 +63,7 @@ func TestLinksShareText(t *testing.T) {
 	if err := os.Symlink("github.com/org/repo", filepath.Join(root, "h/vendor/repo")); err != nil {
 		t.Fatal(err)
 	}
-	c := read(root, "h", nil, time.Now().Add(time.Hour))
+	c := read(root, "h", "", nil, time.Now().Add(time.Hour))
 	if len(c.Files) != 2 || len(c.stamps) != 1 {
 		t.Errorf("%d files and %d texts, want 2 files with one text", len(c.Files), len(c.stamps))
 	}
@@ -72,12 +72,12 @@ func TestLinksShareText(t *testing.T) {
 // BenchmarkRead reads a library of 5 MiB in 3000 files, at first and again.
 func BenchmarkRead(b *testing.B) {
 	root := library(b, 3000, 1700)
-	before := read(root, "h", nil, time.Now().Add(time.Hour)).stamps
+	before := read(root, "h", "", nil, time.Now().Add(time.Hour)).stamps
 	for name, stamps := range map[string]stamps{"first": nil, "again": before} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if c := read(root, "h", stamps, time.Now().Add(time.Hour)); len(c.Files) != 3000 {
+				if c := read(root, "h", "", stamps, time.Now().Add(time.Hour)); len(c.Files) != 3000 {
 					b.Fatal(c.Err)
 				}
 			}

@@ -115,7 +115,7 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 	}
 	defer listening.wait()
 	defer cancel() // Before listening.wait, because the endpoints end with the context.
-	s.followFolder(ctx)
+	s.followFolder(ctx, nil)
 	log.Info("libretto starts", append([]any{
 		"version", w.Version, "server", config.Host, "context", from.Context, "kubeconfig", from.File,
 	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
@@ -183,7 +183,7 @@ func (s *server) begin(ctx context.Context, config *rest.Config, lease *lease) (
 
 // followFolder reads the folder of -f. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it
 // hosts is hosted all the same.
-func (s *server) followFolder(ctx context.Context) {
+func (s *server) followFolder(ctx context.Context, listener folder.Listener) {
 	o := s.options
 	if o.hosted.folder == "" {
 		return
@@ -191,7 +191,7 @@ func (s *server) followFolder(ctx context.Context) {
 	target, _ := labels.Parse(o.hosted.targetSelector) // It was checked.
 	s.folder = folder.New(folder.Config{
 		Path: o.hosted.folder, Namespace: ownNamespace(o.namespace), Target: target, Namespaces: o.namespaces,
-		Clock: clock.RealClock{}, Log: s.log.WithName("folder"),
+		Clock: clock.RealClock{}, Log: s.log.WithName("folder"), Listener: listener,
 	}, s.registry)
 	s.probes.setFolderCheck(s.folder.Err)
 	go s.folder.Follow(ctx)

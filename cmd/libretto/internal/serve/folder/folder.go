@@ -39,6 +39,18 @@ type Config struct {
 	Namespaces []string
 	Clock      clock.Clock
 	Log        logr.Logger
+	// Listener may be nil.
+	Listener Listener
+}
+
+// Listener is told of a folder, by two goroutines: that of Follow, and that of Apply.
+type Listener interface {
+	// Read is called with the files of the folder whenever they have changed, and why they can't be applied, if they can't.
+	Read(files map[string]string, problems []error)
+	// Prepare is called before what the folder holds is applied. It returns problems, with which it is tried again.
+	Prepare(ctx context.Context, set *manifest.Set) []error
+	// Applied is called after that, with the problems of Prepare and with why definitions are not applied.
+	Applied(problems []error)
 }
 
 // Folder is a folder with definitions.
@@ -74,9 +86,12 @@ func (f *Folder) Err() error {
 	return f.err
 }
 
+// packages is the folder of installed packages, which are more than is read of a folder. Scripts have what they need of it packed.
+const packages = "node_modules"
+
 // Follow reads the folder, and again when it changes, until ctx ends.
 func (f *Folder) Follow(ctx context.Context) {
-	follower := directory.Follower{Root: f.config.Path, Folder: ".", Log: f.config.Log, Changed: func(seen directory.Contents) {
+	follower := directory.Follower{Root: f.config.Path, Folder: ".", Without: packages, Log: f.config.Log, Changed: func(seen directory.Contents) {
 		f.read(ctx, seen)
 	}}
 	follower.Run(ctx)
@@ -88,7 +103,7 @@ func (f *Folder) read(ctx context.Context, seen directory.Contents) {
 	set, err := manifest.Load(ctx, manifest.Options{
 		Filenames: []string{f.config.Path}, Namespace: f.config.Namespace, IsScript: standard.IsScript,
 	})
-	if ctx.Err() != nil || !maps.Equal(seen.Files, directory.Read(f.config.Path, ".").Files) {
+	if ctx.Err() != nil || !maps.Equal(seen.Files, directory.ReadWithout(packages, f.config.Path, ".").Files) {
 		return
 	}
 	problems := []error{cmp.Or(err, seen.Err)}
@@ -102,6 +117,9 @@ func (f *Folder) read(ctx context.Context, seen directory.Contents) {
 		f.config.Log.Error(problem, "nothing of the folder is applied until this is corrected", "folder", f.config.Path)
 	}
 	f.problems.Set(float64(len(problems)))
+	if f.config.Listener != nil {
+		f.config.Listener.Read(seen.Files, problems)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.set, f.err = set, errors.Join(problems...)
@@ -120,8 +138,8 @@ func (f *Folder) Apply(ctx context.Context, client dynamic.Interface, events rec
 			p := &pass{Folder: f, client: client, events: events, set: set, logged: map[string]bool{}}
 			p.run(ctx)
 			f.logged = p.logged
-			f.problems.Set(float64(p.failures))
-			if p.failures > 0 {
+			f.problems.Set(float64(len(p.failures)))
+			if len(p.failures) > 0 {
 				retry, backoff = f.config.Clock.After(backoff), min(2*backoff, maxBackoff)
 			}
 		}

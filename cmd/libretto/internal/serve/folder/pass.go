@@ -42,17 +42,21 @@ type pass struct {
 
 	live     []*unstructured.Unstructured // The definitions of the cluster, as far as they may be listed.
 	applied  map[*document.Object]error   // The ConfigMaps.
-	failures int
+	failures []error
 	logged   map[string]bool
 }
 
 // run applies each definition after the ConfigMaps that it names, or not if one of these is not applied: its scripts are meant for it.
 func (p *pass) run(ctx context.Context) {
+	if listener := p.config.Listener; listener != nil {
+		p.failures = listener.Prepare(ctx, p.set)
+		defer func() { listener.Applied(p.failures) }()
+	}
 	p.list(ctx)
 	p.applied = map[*document.Object]error{}
 	for _, d := range p.set.Definitions {
 		err := p.refusal(d)
-		for _, name := range sourcesOf(d) {
+		for _, name := range SourcesOf(d) {
 			if config := p.set.ConfigMap(name); err == nil && config != nil {
 				err = p.applyConfigMap(ctx, name, config)
 			}
@@ -73,8 +77,9 @@ func (p *pass) run(ctx context.Context) {
 	}
 	p.logOthers()
 	p.logVanished()
-	if all := len(p.set.Definitions); p.isNew(fmt.Sprintf("%p %d", p.set, p.failures)) { // For each state of the folder.
-		p.config.Log.Info("the folder was applied", "folder", p.config.Path, "definitions", all-p.failures, "notApplied", p.failures)
+	failed := len(p.failures)
+	if all := len(p.set.Definitions); p.isNew(fmt.Sprintf("%p %d", p.set, failed)) { // For each state of the folder.
+		p.config.Log.Info("the folder was applied", "folder", p.config.Path, "definitions", all-failed, "notApplied", failed)
 	}
 }
 
@@ -113,8 +118,8 @@ func (p *pass) refusal(d *document.Object) error {
 	return nil
 }
 
-// sourcesOf returns the ConfigMaps that the scripts of a definition come from.
-func sourcesOf(d *document.Object) (names []types.NamespacedName) {
+// SourcesOf returns the ConfigMaps that the scripts of a definition come from.
+func SourcesOf(d *document.Object) (names []types.NamespacedName) {
 	sources, _, _ := unstructured.NestedSlice(d.Object, "spec", "scriptSources")
 	for _, source := range sources {
 		fields, _ := source.(map[string]any)
@@ -172,7 +177,7 @@ func fieldsOf(conflicts []apply.FieldManagerConflict) string {
 
 // fail says that a definition is not applied, in the log and on the definition.
 func (p *pass) fail(d *document.Object, err error) {
-	p.failures++
+	p.failures = append(p.failures, fmt.Errorf("%s: %s: %w", d.Location, manifest.Name(d), err))
 	if name := manifest.Name(d); p.isNew(name + ": " + err.Error()) {
 		p.config.Log.Error(err, "a definition of the folder is not applied", "definition", name, "file", d.Location.String())
 	}

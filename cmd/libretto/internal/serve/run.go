@@ -1,0 +1,35 @@
+package serve
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
+)
+
+// Local is a host in the process of another command.
+type Local struct {
+	// Folder is that of -f.
+	Folder string
+	// Listener is told of the folder.
+	Listener folder.Listener
+	// Verbosity is that of the log. Negative means errors alone.
+	Verbosity int
+}
+
+// Run hosts the definitions of a cluster for one person until ctx ends: without a lease and without addresses. Scripts are that person's,
+// and their workers are confined as far as that can.
+func Run(ctx context.Context, w cli.Process, config *rest.Config, local Local) error {
+	log, err := newLogger(w.Stderr, "console", local.Verbosity)
+	if err != nil {
+		return err
+	}
+	o := defaultOptions()
+	o.hosted.folder, o.scripts.isolation.require = local.Folder, string(confine.RequireNone)
+	s := &server{process: w, options: o, log: log, registry: newRegistry(w.Build()), probes: &probes{}}
+	s.followFolder(ctx, local.Listener)
+	return lead(ctx, config, &o.election, w.Build(), log, s.begin)
+}
