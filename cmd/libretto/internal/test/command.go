@@ -49,7 +49,7 @@ type testOptions struct {
 
 // Command returns libretto test.
 func Command(w cli.Process) *cobra.Command {
-	o := &testOptions{parallel: runtime.GOMAXPROCS(0), shuffle: "off", output: "text", timeout: 30 * time.Second, failOnEmpty: true}
+	o := defaultOptions()
 	c := &cobra.Command{
 		Use:   "test [FILE|DIRECTORY...]",
 		Short: "Run the tests of definitions without a cluster",
@@ -82,6 +82,10 @@ does not load, or there are no cases.`,
 		Colour:   "`-o text`",
 	})
 	return c
+}
+
+func defaultOptions() *testOptions {
+	return &testOptions{parallel: runtime.GOMAXPROCS(0), shuffle: "off", output: "text", timeout: 30 * time.Second, failOnEmpty: true}
 }
 
 func (o *testOptions) addTo(f *pflag.FlagSet) {
@@ -140,7 +144,7 @@ func runTest(ctx context.Context, w cli.Process, o *testOptions, args []string) 
 		return cli.Cannot(err)
 	}
 	defer stop()
-	t.registry, t.slots = registry, make(chan struct{}, min(t.parallel, max(2, runtime.GOMAXPROCS(0))))
+	t.use(registry)
 	if t.watch {
 		return cli.Cannot(t.watchFiles(ctx))
 	}
@@ -166,6 +170,11 @@ func runTest(ctx context.Context, w cli.Process, o *testOptions, args []string) 
 		return err
 	}
 	return o.coverage.enough(t.covered)
+}
+
+// use sets the engines that run the scripts.
+func (t *testRun) use(registry *engines.Registry) {
+	t.registry, t.slots = registry, make(chan struct{}, min(t.parallel, max(2, runtime.GOMAXPROCS(0))))
 }
 
 // outcome returns the exit code for results.
@@ -254,18 +263,12 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	var all []controllertest.Result
 	var failed error // The first one: what can't be written once can't be written again.
 	t.collector = t.coverage.collector()
-	options := suite.Options{
-		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Concerns: t.concerns,
-		Parallel: t.parallel, Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
-		Coverage: t.collector, RunFunctions: t.runFunctions,
-		Warn:    func(text string) { fmt.Fprintln(t.Stderr, "warning:", text) },
-		Updated: func(file string) { fmt.Fprintln(t.Stderr, "wrote", file) },
-		Report: func(result controllertest.Result) {
-			all = append(all, result)
-			for _, r := range reporters {
-				failed = cmp.Or(failed, r.Report(result))
-			}
-		},
+	options := t.suiteOptions(found)
+	options.Report = func(result controllertest.Result) {
+		all = append(all, result)
+		for _, r := range reporters {
+			failed = cmp.Or(failed, r.Report(result))
+		}
 	}
 	t.exploring.apply(&options, func(text string) { fmt.Fprintln(t.Stderr, text) })
 	measured := t.benching.apply(&options)
@@ -300,6 +303,17 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		failed = errors.Join(failed, measured.write(out))
 	}
 	return summary, failed
+}
+
+// suiteOptions returns how test files are run.
+func (t *testRun) suiteOptions(found *suite.Found) suite.Options {
+	return suite.Options{
+		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Concerns: t.concerns,
+		Parallel: t.parallel, Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
+		Coverage: t.collector, RunFunctions: t.runFunctions,
+		Warn:    func(text string) { fmt.Fprintln(t.Stderr, "warning:", text) },
+		Updated: func(file string) { fmt.Fprintln(t.Stderr, "wrote", file) },
+	}
 }
 
 // runFunctions runs the selected tests of a file of functions. Its module tree is its folder.

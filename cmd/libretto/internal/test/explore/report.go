@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
@@ -175,17 +178,57 @@ func (e *explorer) caseOf(g *group, d difference, restart bool) *controllertest.
 
 // fails reports whether a case in a file of its own fails, as a runner of tests sees it.
 func (e *explorer) fails(ctx context.Context, text string) (bool, error) {
-	test := *e.Test
-	test.Cases = nil
-	header, err := yaml.Marshal(test)
+	test, c, err := inFile(e.Test, text)
 	if err != nil {
 		return false, err
 	}
-	head := strings.Replace(string(header), "cases: null\n", "", 1)
-	file, problems := controllertest.Parse(e.Test.File, []byte(head+"cases:\n"+text))
-	if len(problems) > 0 {
-		return false, fmt.Errorf("the case of a failing path cannot be read: %w\n%s", problems[0], text)
-	}
-	result := controllertest.RunCase(ctx, e.Engines, file.Tests[0], &file.Tests[0].Cases[0], e.Subject.Subject)
+	result := controllertest.RunCase(ctx, e.Engines, test, c, e.Subject.Subject)
 	return result.Outcome == controllertest.Failed, ctx.Err()
+}
+
+// inFile returns a case as it is in a file of its own, with the rest of a test.
+func inFile(of *controllertest.ControllerTest, text string) (*controllertest.ControllerTest, *controllertest.Case, error) {
+	test := *of
+	test.Cases = nil
+	header, err := yaml.Marshal(test)
+	if err != nil {
+		return nil, nil, err
+	}
+	head := strings.Replace(string(header), "cases: null\n", "", 1)
+	file, problems := controllertest.Parse(of.File, []byte(head+"cases:\n"+text))
+	if len(problems) > 0 {
+		return nil, nil, fmt.Errorf("the case of a failing path cannot be read: %w\n%s", problems[0], text)
+	}
+	return file.Tests[0], &file.Tests[0].Cases[0], nil
+}
+
+// Step is a step of a case, and what it comes to.
+type Step struct {
+	Title   string
+	Writes  []memcluster.Write
+	Objects []*unstructured.Unstructured
+}
+
+// Steps does the steps of a case that a failure has.
+func Steps(ctx context.Context, subject Subject, text string) ([]Step, error) {
+	test, c, err := inFile(subject.Test, text)
+	if err != nil {
+		return nil, err
+	}
+	execution, err := controllertest.Begin(ctx, subject.Engines, test, c, subject.Subject)
+	if err != nil {
+		return nil, err
+	}
+	defer execution.Close()
+	var steps []Step
+	for i, step := range c.Steps {
+		done := Step{Title: cmp.Or(step.StepName, fmt.Sprintf("step %d", i+1))}
+		_, err := execution.Do(ctx, step, func(writes []memcluster.Write) { done.Writes = append(done.Writes, writes...) })
+		if err != nil {
+			return nil, err
+		}
+		done.Objects = execution.Checkpoint().Objects()
+		steps = append(steps, done)
+	}
+	return steps, nil
 }
