@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/crd"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/dev"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explain"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/history"
@@ -82,7 +83,7 @@ func arguments(line []string) []string {
 
 // commands are all that there are.
 var commands = []func(cli.Process) *cobra.Command{
-	serve.Command, scaffold.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
+	serve.Command, scaffold.Command, dev.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
 	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, push.Command, crd.Command, types.Command,
 	rbac.Command, versions.Command,
 }

@@ -1,0 +1,265 @@
+// Package dev implements libretto dev: a cluster in memory that hosts the definitions of a folder, and a page that shows what they do.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/dev/page"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+type options struct {
+	cluster       cli.ClusterFlags
+	isLive        bool
+	port          int
+	edit, noTests bool
+	verbosity     int
+}
+
+// Command returns libretto dev.
+func Command(w cli.Process) *cobra.Command {
+	o := &options{cluster: cli.DefaultClusterFlags(), port: 8001, verbosity: -1}
+	c := &cobra.Command{
+		Use:   "dev [DIRECTORY]",
+		Short: "Host a folder on a cluster in memory, and show what its definitions do",
+		Long: `Host the definitions of a folder on a cluster in memory, and show what they do on
+a page: definitions, parents and children as they come, each pass with what its
+hooks were asked, read, answered and wrote, edits that are held, and tests with
+what they cover. The folder is the present one, if none is named.
+
+The host is that of libretto serve -f. CustomResourceDefinitions and other objects
+of the folder are applied too. What changes in the folder is applied, and its
+tests are run again. kubectl reaches the cluster as is printed at the start.
+Nothing of it is left when the command ends.
+
+With --kubeconfig or --context the page shows definitions, parents and children of
+that cluster, and the folder if it is named. Nothing is written to it.`,
+		Example: `  libretto dev
+  libretto dev examples/hello
+  libretto dev --context staging`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.isLive = c.Flags().Changed("kubeconfig") || c.Flags().Changed("context")
+			return run(c.Context(), w, o, args)
+		},
+	}
+	f := c.Flags()
+	o.cluster.AddTo(f)
+	f.Lookup("kubeconfig").Usage = "kubeconfig file of a cluster to show, in place of one in memory"
+	f.Lookup("context").Usage = "context of the kubeconfig of a cluster to show, in place of one in memory"
+	f.IntVar(&o.port, "port", o.port, "port of the page on this machine, or the next one that is free")
+	f.BoolVar(&o.edit, "edit", o.edit, "let the page write files of the folder")
+	f.BoolVar(&o.noTests, "no-tests", o.noTests, "do not run the tests of the folder when it changes")
+	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "verbosity of the host's log; without it, only errors are logged")
+	cli.Finish(c, cli.Conduct{
+		Success: "it was stopped by a signal", Cannot: "it can't start: a flag, the folder, the port or the cluster is wrong",
+		Stdout: "the address of the page, and how kubectl reaches the cluster", Stderr: "the log of the host",
+	})
+	return c
+}
+
+// session is one use of the command.
+type session struct {
+	cli.Process
+	*options
+	root    string
+	engines *engines.Registry
+	stream  *stream
+	cluster *cluster
+	fail    context.CancelCauseFunc
+	running sync.WaitGroup
+}
+
+// run serves the page until ctx ends.
+func run(ctx context.Context, w cli.Process, o *options, args []string) error {
+	s := &session{Process: w, options: o, stream: newStream()}
+	if len(args) > 0 {
+		s.root = filepath.Clean(args[0])
+	} else if !o.isLive {
+		s.root = "."
+	}
+	if s.root != "" {
+		if info, err := os.Stat(s.root); err != nil {
+			return cli.Cannot(err)
+		} else if !info.IsDir() {
+			return cli.Cannot(fmt.Errorf("%s is a file: name the folder that has it", s.root))
+		}
+	}
+	registry, stop, err := cli.OfflineEngines(w)
+	if err != nil {
+		return cli.Cannot(err)
+	}
+	defer stop()
+	s.engines = registry
+	ctx, s.fail = context.WithCancelCause(ctx)
+	defer s.running.Wait()
+	defer s.fail(nil)
+	if err := s.start(ctx); err != nil {
+		return cli.Cannot(err)
+	}
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return cli.Cannot(err)
+	}
+	return nil
+}
+
+// start starts all that runs until ctx ends.
+func (s *session) start(ctx context.Context) (err error) {
+	listener, err := listen(ctx, s.port)
+	if err != nil {
+		return fmt.Errorf("--port: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			listener.Close()
+		}
+	}()
+	if s.cluster, err = s.connect(ctx); err != nil {
+		return err
+	}
+	shown, err := page.Handler()
+	if err != nil {
+		return err
+	}
+	t := &tests{
+		stream: s.stream, folder: test.Folder{Process: s.Process, Path: s.root, Engines: s.engines}, started: make(chan struct{}, 1),
+	}
+	if s.root != "" && !s.noTests {
+		s.running.Go(func() { t.run(ctx) })
+	}
+	client, err := dynamic.NewForConfig(s.cluster.config)
+	if err != nil {
+		return err
+	}
+	api, err := discovery.NewDiscoveryClientForConfig(s.cluster.config)
+	if err != nil {
+		return err
+	}
+	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
+	all := newObjects(s.stream, wrong, client, s.isLive, livedefinition.ProgramOf(s.Process))
+	all.run(ctx, api)
+	r := &recorder{stream: s.stream, ended: all.setFailing, passes: map[int64]*passDetails{}}
+	s.follow(ctx, r, &author{
+		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: t, client: client, applied: map[string]*applied{},
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
+	})
+	name := s.root
+	if absolute, err := filepath.Abs(s.root); err == nil && s.root != "" {
+		name = filepath.Base(absolute)
+	}
+	s.serve(ctx, listener, &server{
+		meta: metaMessage{s.isLive, s.edit && s.root != "", name, s.Version}, root: s.root, stream: s.stream, recorder: r, tests: t,
+		kubernetes: s.cluster.handler, setReady: s.cluster.setReady, page: shown,
+	})
+	return s.print(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// cluster is what is shown.
+type cluster struct {
+	config  *rest.Config
+	handler http.Handler
+	// setReady is nil for a cluster that is not this command's.
+	setReady func(object reference, ready *bool) error
+}
+
+// readyAfter is how long objects take to become ready: one can see them wait.
+const readyAfter = time.Second
+
+// connect returns the cluster of the flags, or one in memory that runs until ctx ends.
+func (s *session) connect(ctx context.Context) (*cluster, error) {
+	if s.isLive {
+		config, _, err := s.options.cluster.Config(s.Process)
+		if err != nil {
+			return nil, err
+		}
+		handler, err := readOnly(config)
+		return &cluster{config: config, handler: handler}, err
+	}
+	return s.memory(ctx)
+}
+
+// follow hosts the folder until ctx ends. Of a cluster that is not this command's it only shows and tests what is in the folder.
+func (s *session) follow(ctx context.Context, r *recorder, a *author) {
+	switch {
+	case !s.isLive:
+		config := rest.CopyConfig(s.cluster.config)
+		config.Wrap(r.wrap)
+		local := serve.Local{Folder: s.root, Listener: a, Verbosity: s.verbosity}
+		s.running.Go(func() {
+			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, config, local); err != nil && ctx.Err() == nil {
+				s.fail(fmt.Errorf("the host: %w", err))
+			}
+		})
+	case s.root != "":
+		f := folder.New(folder.Config{Path: s.root, Clock: clock.RealClock{}, Log: logr.Discard(), Listener: a}, prometheus.NewRegistry())
+		s.running.Go(func() { f.Follow(ctx) })
+	}
+}
+
+// serve serves the page until ctx ends.
+func (s *session) serve(ctx context.Context, listener net.Listener, with *server) {
+	server := &http.Server{
+		Handler: with.handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	s.running.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.fail(fmt.Errorf("the page: %w", err))
+		}
+	})
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+}
+
+// print prints where the page is, and how kubectl reaches the cluster.
+func (s *session) print(port int) error {
+	address := fmt.Sprintf("http://localhost:%d", port)
+	if _, err := fmt.Fprintf(s.Stdout, "%s/ shows what happens; Ctrl-C ends it\n", address); err != nil || s.isLive {
+		return err
+	}
+	path, err := writeKubeconfig(address, port)
+	if err == nil {
+		_, err = fmt.Fprintf(s.Stdout, "export KUBECONFIG=%s\n", path)
+	}
+	return err
+}
+
+// writeKubeconfig writes a kubeconfig, which is the same for each use of a port: shells that were told of it reach the next one, too.
+func writeKubeconfig(address string, port int) (string, error) {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		folder = os.TempDir()
+	}
+	path := filepath.Join(folder, "libretto", fmt.Sprintf("dev-%d.kubeconfig", port))
+	const name = "libretto-dev"
+	return path, clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: address}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name}},
+		CurrentContext: name,
+	}, path)
+}

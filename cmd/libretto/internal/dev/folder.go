@@ -1,0 +1,247 @@
+package dev
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// fieldManager is that of what the command applies besides definitions and their ConfigMaps.
+const fieldManager = "libretto-dev"
+
+// establishTimeout is how long a CustomResourceDefinition may take until its objects can be applied.
+const establishTimeout = 5 * time.Second
+
+// author is the folder of the author: what is in it is shown, tested and applied. It is a folder.Listener.
+type author struct {
+	stream   *stream
+	problems *problems
+	root     string
+	engines  *engines.Registry
+	tests    *tests
+	client   dynamic.Interface
+	mapper   *restmapper.DeferredDiscoveryRESTMapper
+	// applied are the texts of what was applied last, by object.
+	applied map[string]*applied
+
+	mu         sync.Mutex
+	unreadable bool
+}
+
+// applied is an object that was applied from the folder.
+type applied struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	text            string
+}
+
+// file is a file for the page.
+type file struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
+}
+
+// Read shows the files, and runs the tests.
+func (a *author) Read(files map[string]string, problems []error) {
+	shown := []file{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		isManifest := slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+		if isManifest || a.engines.HasScript(name) {
+			shown = append(shown, file{name, files[name]})
+		}
+	}
+	a.stream.put("files", "files", shown)
+	if len(files) == 0 && len(problems) == 0 {
+		problems = []error{fmt.Errorf("%s is empty: libretto init composite NAME --dir %s writes a controller that works", a.root, a.root)}
+	}
+	a.mu.Lock()
+	a.unreadable = len(problems) > 0
+	a.mu.Unlock()
+	if len(problems) > 0 {
+		a.showProblems(problems)
+	}
+	a.tests.start()
+}
+
+// Applied shows what of the folder can't be applied.
+func (a *author) Applied(problems []error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.unreadable { // Otherwise another reading has come meanwhile.
+		a.showProblems(problems)
+	}
+}
+
+func (a *author) showProblems(problems []error) {
+	var texts []string
+	for _, problem := range problems {
+		texts = append(texts, problem.Error())
+	}
+	a.problems.put("", texts...)
+}
+
+// Prepare applies what is neither a definition nor a ConfigMap with scripts, as far as it has changed in the folder: what somebody has changed
+// in the cluster alone stays. What the folder does not have any more is deleted.
+func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []error) {
+	a.problems.setFiles(set)
+	scripts, present := map[types.NamespacedName]bool{}, map[string]bool{}
+	var objects []*document.Object
+	for _, crd := range set.CRDs {
+		objects = append(objects, crd.Object)
+	}
+	for _, d := range set.Definitions {
+		for _, name := range folder.SourcesOf(d) {
+			scripts[name] = true
+		}
+	}
+	objects = append(objects, set.Objects...)
+	problems = a.createNamespaces(ctx, slices.Concat(set.Definitions, set.Objects), scripts)
+	for _, o := range objects {
+		namespaced := types.NamespacedName{Namespace: namespaceOf(o), Name: o.GetName()}
+		if o.GetKind() == "ConfigMap" && scripts[namespaced] {
+			continue
+		}
+		present[keyOf(o)] = true
+		if err := a.apply(ctx, o); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %s: %w", o.Location, manifest.Name(o), err))
+		}
+	}
+	for _, d := range set.Definitions { // They are applied by the host, which deletes nothing.
+		present[keyOf(d)] = true
+		namespace := ""
+		if v1alpha1.IsNamespaced(d.GroupVersionKind().Group) {
+			namespace = d.GetNamespace()
+		}
+		a.applied[keyOf(d)] = &applied{v1alpha1.DefinitionResource(d.GroupVersionKind()), namespace, d.GetName(), ""}
+	}
+	return append(problems, a.prune(ctx, present)...)
+}
+
+func keyOf(o *document.Object) string {
+	return fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), namespaceOf(o), o.GetName())
+}
+
+// namespaceOf returns the namespace in which an object is applied if its kind has any.
+func namespaceOf(o *document.Object) string {
+	if namespace := o.GetNamespace(); namespace != "" {
+		return namespace
+	}
+	return metav1.NamespaceDefault
+}
+
+// createNamespaces creates the namespaces that objects are in.
+func (a *author) createNamespaces(ctx context.Context, objects []*document.Object, scripts map[types.NamespacedName]bool) []error {
+	names := map[string]bool{}
+	for _, o := range objects {
+		names[namespaceOf(o)] = true
+	}
+	for name := range scripts {
+		names[name.Namespace] = true
+	}
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		namespace := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+		}}
+		_, err := a.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Create(ctx, namespace, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			problems = append(problems, err)
+		}
+	}
+	return problems
+}
+
+// apply applies an object whose text has changed.
+func (a *author) apply(ctx context.Context, o *document.Object) error {
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		return err
+	}
+	if before := a.applied[keyOf(o)]; before != nil && before.text == string(text) {
+		return nil
+	}
+	if o.GetName() == "" {
+		return errors.New("give it a name: metadata.generateName makes another one each time")
+	}
+	kind := o.GroupVersionKind()
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		a.mapper.Reset()
+		mapping, err = a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("%w: put its CustomResourceDefinition into the folder", err)
+	}
+	if err != nil {
+		return err
+	}
+	done := &applied{resource: mapping.Resource, name: o.GetName(), text: string(text)}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		done.namespace = namespaceOf(o)
+	}
+	object := o.DeepCopy()
+	object.SetNamespace(done.namespace)
+	at := a.client.Resource(done.resource).Namespace(done.namespace)
+	_, err = at.Apply(ctx, done.name, object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err == nil && kind.GroupKind() == crdKind {
+		err = a.awaitEstablished(ctx, at, done.name)
+	}
+	if err != nil {
+		return err
+	}
+	a.applied[keyOf(o)] = done
+	return nil
+}
+
+// awaitEstablished waits until objects of a CustomResourceDefinition can be applied.
+func (a *author) awaitEstablished(ctx context.Context, at dynamic.ResourceInterface, name string) error {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, establishTimeout, true, func(ctx context.Context) (bool, error) {
+		object, err := at.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && isEstablished(object), err
+	})
+	if wait.Interrupted(err) {
+		return errors.New("it is not established: see its conditions")
+	}
+	return err
+}
+
+// prune deletes what was applied from the folder and is not in it any more.
+func (a *author) prune(ctx context.Context, present map[string]bool) (problems []error) {
+	for _, key := range slices.Sorted(maps.Keys(a.applied)) {
+		gone := a.applied[key]
+		if present[key] {
+			continue
+		}
+		background := metav1.DeletePropagationBackground
+		err := a.client.Resource(gone.resource).Namespace(gone.namespace).Delete(ctx, gone.name, metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil && !apierrors.IsNotFound(err) {
+			problems = append(problems, fmt.Errorf("%s, which the folder does not have any more: %w", key, err))
+			continue
+		}
+		delete(a.applied, key)
+	}
+	return problems
+}

@@ -1,0 +1,438 @@
+package dev
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/apply/readiness"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/scripts/archive"
+)
+
+// The roles of objects.
+const (
+	roleDefinition = "definition"
+	roleParent     = "parent"
+	roleChild      = "child"
+	roleCRD        = "crd"
+	roleOther      = "other"
+)
+
+// objects follows the objects of a cluster, and sends to the stream what they are.
+type objects struct {
+	stream   *stream
+	problems *problems
+	client   dynamic.Interface
+	// live is set for a cluster that is not this command's: of it only definitions, parents and children are shown.
+	live bool
+	// program is how users run this program.
+	program string
+
+	mu sync.Mutex
+	// byUID are all objects, and owned those of each controller.
+	byUID map[types.UID]*object
+	owned map[types.UID]map[types.UID]bool
+	rules map[types.UID]definition
+	// failing are why the last passes of parents failed.
+	failing map[types.UID]string
+	// followed ends the watches.
+	followed map[schema.GroupResource]context.CancelFunc
+}
+
+var crdKind = apiextensionsv1.Kind("CustomResourceDefinition")
+
+// object is an object and what is said of it.
+type object struct {
+	*unstructured.Unstructured
+	resource         schema.GroupResource
+	role, definition string
+}
+
+// definition is which parents a definition has.
+type definition struct {
+	name    string
+	parents []parentRule
+}
+
+type parentRule struct {
+	resource            schema.GroupResource
+	labels, annotations labels.Selector
+}
+
+// objectMessage is what the page gets of an object. Event is the first field.
+type objectMessage struct {
+	Event      string         `json:"event"`
+	Role       string         `json:"role"`
+	State      string         `json:"state"`
+	Message    string         `json:"message"`
+	Owner      types.UID      `json:"owner"`
+	Definition string         `json:"definition"`
+	Object     map[string]any `json:"object"`
+}
+
+// editMessage is what the page gets of an edit.
+type editMessage struct {
+	Definition string   `json:"definition"`
+	Revision   string   `json:"revision"`
+	Held       bool     `json:"held"`
+	Reason     string   `json:"reason"`
+	Message    string   `json:"message"`
+	Commands   []string `json:"commands"`
+}
+
+func newObjects(stream *stream, problems *problems, client dynamic.Interface, live bool, program string) *objects {
+	return &objects{
+		stream: stream, problems: problems, client: client, live: live, program: program, byUID: map[types.UID]*object{},
+		owned: map[types.UID]map[types.UID]bool{}, rules: map[types.UID]definition{}, failing: map[types.UID]string{},
+		followed: map[schema.GroupResource]context.CancelFunc{},
+	}
+}
+
+// hidden are the resources that say nothing about what scripts do.
+var hidden = map[schema.GroupResource]bool{
+	{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true, {Group: "apps", Resource: "controllerrevisions"}: true,
+	{Group: "coordination.k8s.io", Resource: "leases"}: true,
+}
+
+// run follows definitions, what they name, and of this command's cluster all that there is, until ctx ends.
+func (o *objects) run(ctx context.Context, api discovery.DiscoveryInterface) {
+	for _, kind := range v1alpha1.DefinitionTypes() {
+		o.follow(ctx, v1alpha1.DefinitionResource(kind))
+	}
+	if o.live {
+		return
+	}
+	lists, _ := api.ServerPreferredResources() // What can't be discovered is not shown.
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}, lists) {
+		version, _ := schema.ParseGroupVersion(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			o.follow(ctx, version.WithResource(resource.Name))
+		}
+	}
+}
+
+// follow follows a resource until ctx ends.
+func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResource) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	gr := resource.GroupResource()
+	if o.followed[gr] != nil || hidden[gr] {
+		return
+	}
+	watching, cancel := context.WithCancel(ctx)
+	o.followed[gr] = cancel
+	informer := dynamicinformer.NewFilteredDynamicInformer(o.client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	_ = informer.SetTransform(func(value any) (any, error) { // It fails after a start alone.
+		if u, is := value.(*unstructured.Unstructured); is {
+			u.SetManagedFields(nil)
+		}
+		return value, nil
+	})
+	set := func(value any) { o.set(ctx, gr, value.(*unstructured.Unstructured)) }
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: set, UpdateFunc: func(_, now any) { set(now) },
+		DeleteFunc: func(value any) {
+			if unknown, is := value.(cache.DeletedFinalStateUnknown); is {
+				value = unknown.Obj
+			}
+			o.remove(value.(*unstructured.Unstructured))
+		},
+	})
+	go informer.Run(watching.Done())
+}
+
+// set notes an object that was added or has changed.
+func (o *objects) set(ctx context.Context, resource schema.GroupResource, u *unstructured.Unstructured) {
+	isDefinition := v1alpha1.IsDefinition(u.GroupVersionKind().GroupKind())
+	group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+	secretType, _, _ := unstructured.NestedString(u.Object, "type")
+	switch {
+	case u.GetKind() == "Secret" && secretType == string(corev1.SecretTypeServiceAccountToken):
+		return
+	case u.GroupVersionKind().GroupKind() == crdKind && (group == v1alpha1.GroupName || v1alpha1.IsNamespaced(group)):
+		return // What there is of Libretto's own is followed from the beginning.
+	case isDefinition && o.live:
+		for _, rule := range manifest.ResourceRules(&document.Object{Unstructured: u}) {
+			if version, err := schema.ParseGroupVersion(rule.APIVersion); err == nil {
+				o.follow(ctx, version.WithResource(rule.Resource))
+			}
+		}
+	case u.GroupVersionKind().GroupKind() == crdKind:
+		o.followCRD(ctx, u)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if isDefinition {
+		o.define(u)
+	}
+	shown := &object{Unstructured: u, resource: resource, role: roleOther}
+	if before := o.byUID[u.GetUID()]; before != nil {
+		shown.role, shown.definition = before.role, before.definition
+		o.disown(before)
+	}
+	o.byUID[u.GetUID()] = shown
+	if owner := ownerOf(u); owner != "" {
+		if o.owned[owner] == nil {
+			o.owned[owner] = map[types.UID]bool{}
+		}
+		o.owned[owner][u.GetUID()] = true
+	}
+	o.show(shown)
+}
+
+// followCRD follows what a CustomResourceDefinition defines. This command's own cluster may get it at any time.
+func (o *objects) followCRD(ctx context.Context, u *unstructured.Unstructured) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd) != nil {
+		return
+	}
+	for _, version := range crd.Spec.Versions {
+		if isEstablished(u) && version.Served { // Of several versions the first one: an object is shown once.
+			o.follow(ctx, schema.GroupVersionResource{
+				Group: crd.Spec.Group, Version: version.Name, Resource: crd.Spec.Names.Plural,
+			})
+			return
+		}
+	}
+}
+
+// isEstablished reports whether the API server serves what a CustomResourceDefinition defines.
+func isEstablished(u *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == string(apiextensionsv1.Established) && fields["status"] == string(apiextensionsv1.ConditionTrue)
+	})
+}
+
+// define notes which parents a definition has, and how far its scripts have come. The lock is held.
+func (o *objects) define(u *unstructured.Unstructured) {
+	d := definition{name: u.GetKind() + " " + u.GetName()}
+	rules, _, _ := unstructured.NestedSlice(u.Object, "spec", "resources")
+	if rule, found, _ := unstructured.NestedMap(u.Object, "spec", "parentResource"); found {
+		rules = append(rules, rule)
+	}
+	for _, rule := range rules {
+		fields, _ := rule.(map[string]any)
+		apiVersion, _ := fields["apiVersion"].(string)
+		resource, _ := fields["resource"].(string)
+		if version, err := schema.ParseGroupVersion(apiVersion); err == nil {
+			d.parents = append(d.parents, parentRule{
+				resource: version.WithResource(resource).GroupResource(),
+				labels:   selectorOf(fields, "labelSelector"), annotations: selectorOf(fields, "annotationSelector"),
+			})
+		}
+	}
+	o.showEdit(u, d.name)
+	if !reflect.DeepEqual(o.rules[u.GetUID()], d) {
+		o.rules[u.GetUID()] = d
+		o.showAll()
+	}
+}
+
+// selectorOf returns a selector of a rule. One that can't be read selects everything: the host says what is wrong with it.
+func selectorOf(rule map[string]any, field string) labels.Selector {
+	var given metav1.LabelSelector
+	fields, found := rule[field].(map[string]any)
+	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &given) != nil {
+		return labels.Everything()
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&given)
+	if err != nil {
+		return labels.Everything()
+	}
+	return selector
+}
+
+// showEdit sends how far the scripts of a definition have come. The lock is held.
+func (o *objects) showEdit(u *unstructured.Unstructured, name string) {
+	d, err := livedefinition.Decode(u, o.program)
+	if err != nil {
+		return // The object has what is wrong.
+	}
+	s := d.RolloutStatus(livedefinition.Wanted{})
+	edit := editMessage{
+		Definition: name, Revision: archive.ShortID(cmp.Or(s.Held, s.Updated, s.Failed, s.Revision)), Message: s.Message,
+		Held: s.Phase == string(v1alpha1.ScriptsHeld) || s.Phase == string(v1alpha1.ScriptsRolledBack), Reason: s.Phase,
+		Commands: append([]string{}, d.Commands(s)...),
+	}
+	if c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+		edit.Reason = c.Reason
+	}
+	o.stream.put("edit/"+string(u.GetUID()), "edit", edit)
+	var texts []string
+	for _, condition := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady} {
+		if c := meta.FindStatusCondition(d.Status.Conditions, condition); c != nil && c.Status == metav1.ConditionFalse && !o.live {
+			texts = append(texts, name+": "+c.Message)
+		}
+	}
+	o.problems.put(string(u.GetUID()), texts...)
+}
+
+// remove notes that an object is gone.
+func (o *objects) remove(u *unstructured.Unstructured) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	uid := u.GetUID()
+	if before := o.byUID[uid]; before != nil {
+		o.disown(before)
+		o.stream.remove(string(uid), objectMessage{
+			Event: "DELETED", Role: before.role, State: "deleting", Owner: ownerOf(u), Definition: before.definition, Object: u.Object,
+		})
+	}
+	delete(o.byUID, uid)
+	delete(o.failing, uid)
+	if u.GroupVersionKind().GroupKind() == crdKind { // It may come back with other versions.
+		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(u.Object, "spec", "names", "plural")
+		gr := schema.GroupResource{Group: group, Resource: plural}
+		if end := o.followed[gr]; end != nil {
+			end()
+			delete(o.followed, gr)
+		}
+	}
+	if _, was := o.rules[uid]; was {
+		delete(o.rules, uid)
+		o.stream.drop("edit/" + string(uid))
+		o.problems.put(string(uid))
+		o.showAll()
+	}
+}
+
+// setFailing notes how the last pass of a parent ended.
+func (o *objects) setFailing(uid types.UID, message string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failing[uid] == message {
+		return
+	}
+	o.failing[uid] = message
+	if message == "" {
+		delete(o.failing, uid)
+	}
+	if parent := o.byUID[uid]; parent != nil {
+		o.show(parent)
+	}
+}
+
+// ownerOf returns the UID of the controller of an object, or empty.
+func ownerOf(u *unstructured.Unstructured) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+func (o *objects) disown(before *object) {
+	owner := ownerOf(before.Unstructured)
+	delete(o.owned[owner], before.GetUID())
+	if len(o.owned[owner]) == 0 {
+		delete(o.owned, owner)
+	}
+}
+
+// showAll sends all objects whose roles have changed. The lock is held.
+func (o *objects) showAll() {
+	for _, shown := range o.byUID {
+		o.show(shown)
+	}
+}
+
+// show sends an object, and its children if it has become another thing. The lock is held.
+func (o *objects) show(shown *object) {
+	role, definition := o.roleOf(shown)
+	changed := role != shown.role || definition != shown.definition
+	shown.role, shown.definition = role, definition
+	if !o.live || role != roleOther {
+		state, message := o.stateOf(shown)
+		o.stream.put(string(shown.GetUID()), "object", objectMessage{
+			Event: "ADDED", Role: role, State: state, Message: message, Owner: ownerOf(shown.Unstructured), Definition: definition,
+			Object: o.visible(shown.Unstructured),
+		})
+	} else {
+		o.stream.remove(string(shown.GetUID()), objectMessage{Event: "DELETED", Role: role, Object: o.visible(shown.Unstructured)})
+	}
+	if changed {
+		for uid := range o.owned[shown.GetUID()] {
+			o.show(o.byUID[uid])
+		}
+	}
+}
+
+// visible returns what is shown of an object: of a cluster that is not this command's own, no content of Secrets.
+func (o *objects) visible(u *unstructured.Unstructured) map[string]any {
+	if !o.live || u.GetKind() != "Secret" {
+		return u.Object
+	}
+	secret := u.DeepCopy()
+	for _, field := range []string{"data", "stringData"} {
+		delete(secret.Object, field)
+	}
+	annotations := secret.GetAnnotations()
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	secret.SetAnnotations(annotations)
+	return secret.Object
+}
+
+// roleOf returns what an object is, and of which definition.
+func (o *objects) roleOf(shown *object) (role, definition string) {
+	gk := shown.GroupVersionKind().GroupKind()
+	switch {
+	case v1alpha1.IsDefinition(gk):
+		return roleDefinition, ""
+	case gk == crdKind:
+		return roleCRD, ""
+	}
+	var names []string
+	for _, d := range o.rules {
+		if slices.ContainsFunc(d.parents, func(r parentRule) bool { return r.matches(shown) }) {
+			names = append(names, d.name)
+		}
+	}
+	if len(names) > 0 {
+		return roleParent, slices.Min(names)
+	}
+	if owner := o.byUID[ownerOf(shown.Unstructured)]; owner != nil && owner.role == roleParent {
+		return roleChild, owner.definition
+	}
+	return roleOther, ""
+}
+
+func (r parentRule) matches(shown *object) bool {
+	return r.resource == shown.resource && r.labels.Matches(labels.Set(shown.GetLabels())) &&
+		r.annotations.Matches(labels.Set(shown.GetAnnotations()))
+}
+
+var stateNames = map[readiness.State]string{
+	readiness.Ready: "ready", readiness.InProgress: "waiting", readiness.Failed: "failing", readiness.Terminating: "deleting",
+}
+
+// stateOf returns how an object is, and why.
+func (o *objects) stateOf(shown *object) (state, message string) {
+	status := readiness.Of(shown.Unstructured)
+	if failure := o.failing[shown.GetUID()]; failure != "" && status.State != readiness.Terminating {
+		return "failing", strings.TrimSpace(failure)
+	}
+	return stateNames[status.State], status.Reason
+}

@@ -1,0 +1,170 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
+)
+
+// tests runs the tests of the folder.
+type tests struct {
+	stream  *stream
+	folder  test.Folder
+	started chan struct{}
+}
+
+// testsMessage is what the page gets of a run, and testCase of a case.
+type (
+	testsMessage struct {
+		Running  bool                         `json:"running"`
+		Cases    []testCase                   `json:"cases"`
+		Coverage map[string]map[string]string `json:"coverage"`
+		Problems []string                     `json:"problems"`
+	}
+	testCase struct {
+		File    string `json:"file"`
+		Line    int    `json:"line"`
+		Name    string `json:"name"`
+		Passed  bool   `json:"passed"`
+		Failure string `json:"failure"`
+	}
+)
+
+// start has the tests run, again if they run.
+func (t *tests) start() {
+	select {
+	case t.started <- struct{}{}:
+	default:
+	}
+}
+
+// run runs the tests when they are started, until ctx ends.
+func (t *tests) run(ctx context.Context) {
+	last := testsMessage{Cases: []testCase{}, Coverage: map[string]map[string]string{}, Problems: []string{}}
+	for again := true; ; {
+		if !again {
+			select {
+			case <-t.started:
+			case <-ctx.Done():
+				return
+			}
+		}
+		last.Running = true
+		t.stream.put("tests", "tests", last)
+		running, cancel := context.WithCancel(ctx)
+		done := make(chan testsMessage, 1)
+		go func() { done <- t.once(running) }()
+		select {
+		case last = <-done:
+			again = false
+			t.stream.put("tests", "tests", last)
+		case <-t.started:
+			again = true
+		case <-ctx.Done():
+		}
+		cancel()
+		if again || ctx.Err() != nil {
+			<-done
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// once runs all tests.
+func (t *tests) once(ctx context.Context) testsMessage {
+	m := testsMessage{Cases: []testCase{}, Coverage: map[string]map[string]string{}, Problems: []string{}}
+	covered, err := t.folder.Run(ctx, func(r controllertest.Result) {
+		isFine := r.Outcome == controllertest.Passed || r.Outcome == controllertest.Skipped
+		c := testCase{File: t.relative(r.File), Line: r.Location.Line, Name: r.Name, Passed: isFine}
+		if r.Outcome != controllertest.Passed {
+			c.Failure = withoutRoot(test.Describe(r), t.folder.Path)
+		}
+		m.Cases = append(m.Cases, c)
+	})
+	if err != nil {
+		m.Problems = append(m.Problems, err.Error())
+		return m
+	}
+	for _, f := range covered.Files {
+		m.Coverage[t.relative(f.Name)] = linesOf(f)
+	}
+	return m
+}
+
+// relative returns the name of a file in the folder.
+func (t *tests) relative(name string) string {
+	if relative, err := filepath.Rel(t.folder.Path, filepath.FromSlash(name)); err == nil && filepath.IsLocal(relative) {
+		return filepath.ToSlash(relative)
+	}
+	return name
+}
+
+// linesOf returns how the lines of a file are covered: those of which some outcome of a decision was never reached are covered in part.
+func linesOf(f coverage.File) map[string]string {
+	lines := map[string]string{}
+	for _, line := range f.Lines {
+		lines[strconv.Itoa(line.Number)] = "covered"
+		if line.Calls == 0 {
+			lines[strconv.Itoa(line.Number)] = "uncovered"
+		}
+	}
+	for _, decision := range f.Decisions {
+		number := strconv.Itoa(decision.Line)
+		for _, calls := range decision.Outcomes {
+			if calls == 0 && lines[number] == "covered" {
+				lines[number] = "partial"
+			}
+		}
+	}
+	return lines
+}
+
+// exploreTimeout is how long an exploration may take.
+const exploreTimeout = 2 * time.Minute
+
+// exploreStep is a step of a counterexample.
+type exploreStep struct {
+	Title   string           `json:"title"`
+	Writes  []wholeWrite     `json:"writes"`
+	Objects []map[string]any `json:"objects"`
+}
+
+// explore returns a counterexample of a case, as steps, with what fails.
+func (t *tests) explore(ctx context.Context, file, name string) (steps []exploreStep, failure string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, exploreTimeout, fmt.Errorf("it took longer than %s: libretto test --explore", exploreTimeout))
+	defer cancel()
+	found, failure, err := t.folder.Explore(ctx, filepath.FromSlash(file), name)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", file, err)
+	}
+	steps = []exploreStep{}
+	for _, s := range found {
+		step := exploreStep{Title: s.Title, Writes: []wholeWrite{}, Objects: []map[string]any{}}
+		for _, w := range s.Writes {
+			shown := wholeWrite{write: write{
+				Verb: strings.ToLower(string(w.Verb)), Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name, Error: textOf(w.Err),
+			}}
+			if w.Before != nil {
+				shown.Before = w.Before.Object
+			}
+			if w.After != nil {
+				shown.After = w.After.Object
+			}
+			step.Writes = append(step.Writes, shown)
+		}
+		for _, object := range s.Objects {
+			step.Objects = append(step.Objects, object.Object)
+		}
+		steps = append(steps, step)
+	}
+	return steps, withoutRoot(failure, t.folder.Path), nil
+}

@@ -1,0 +1,390 @@
+// Package dev runs libretto dev.
+package dev
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+// timeout limits the wait for anything.
+const timeout = 20 * time.Second
+
+// session is a running libretto dev, and what its stream has said last.
+type session struct {
+	*testing.T
+	folder, address, kubeconfig string
+
+	mu       sync.Mutex
+	objects  map[string]shown // By kind and name.
+	passes   []pass
+	edit     edit
+	tests    tests
+	problems []string
+	files    int
+	synced   bool
+}
+
+// The messages of the stream, as far as they are compared.
+type (
+	shown struct {
+		Event, Role, State, Message, Owner, Definition string
+		Object                                         struct {
+			Kind     string
+			Metadata struct{ Namespace, Name string }
+		}
+	}
+	pass struct {
+		ID         int64
+		Definition string
+		Parent     struct{ Kind, Name string }
+		Hooks      []string
+		Writes     []struct{ Verb, Kind, Name, Error string }
+		Error      string
+	}
+	edit struct {
+		Definition, Revision, Reason, Message string
+		Held                                  bool
+		Commands                              []string
+	}
+	tests struct {
+		Running bool
+		Cases   []struct {
+			File, Name, Failure string
+			Passed              bool
+		}
+		Coverage map[string]map[string]string
+	}
+)
+
+// start starts libretto dev on a copy of a folder, and follows its stream. It is ended by the end of the test, which it must do well.
+func start(t *testing.T, example string, flags ...string) *session {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{T: t, folder: t.TempDir(), objects: map[string]shown{}}
+	if example != "" {
+		if err := os.CopyFS(s.folder, os.DirFS(filepath.Join(root, "examples", example))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary, err := cluster.Binary("libretto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &output{}
+	command := exec.Command(binary, append([]string{"dev", "--port=8101"}, append(flags, s.folder)...)...)
+	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
+	command.Stdout, command.Stderr = out, out
+	program, err := cluster.StartProgram(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := program.Stop(); err != nil {
+			t.Errorf("it did not end well: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("libretto dev printed:\n%s", out)
+		}
+	})
+	said := regexp.MustCompile(`(?s)(http://localhost:\d+)/ .*export KUBECONFIG=(\S+)\n`)
+	cluster.Eventually(t, timeout, func() error {
+		found := said.FindStringSubmatch(out.String())
+		if found == nil {
+			return fmt.Errorf("it does not say where the page is: %s", out)
+		}
+		s.address, s.kubeconfig = found[1], found[2]
+		return nil
+	})
+	go s.follow(t.Context())
+	return s
+}
+
+// output is what a process prints.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// follow notes what the stream says, until ctx ends.
+func (s *session) follow(ctx context.Context) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address+"/dev/v1/stream", nil)
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return // The test has ended, or meets that elsewhere.
+	}
+	defer response.Body.Close()
+	for lines := bufio.NewReader(response.Body); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		s.note(line)
+	}
+}
+
+func (s *session) note(line []byte) {
+	var m struct {
+		Object   *shown
+		Pass     *pass
+		Edit     *edit
+		Tests    *tests
+		Problems *[]string
+		Files    []any
+		Synced   bool
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		s.Errorf("%v: %s", err, line)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case m.Object != nil:
+		s.objects[m.Object.Object.Kind+" "+m.Object.Object.Metadata.Name] = *m.Object
+	case m.Pass != nil:
+		s.passes = append(s.passes, *m.Pass)
+	case m.Edit != nil:
+		s.edit = *m.Edit
+	case m.Tests != nil:
+		s.tests = *m.Tests
+	case m.Problems != nil:
+		s.problems = *m.Problems
+	case m.Files != nil:
+		s.files = len(m.Files)
+	case m.Synced:
+		s.synced = true
+	}
+}
+
+// eventually waits until check, which may read what the stream has said, returns nothing.
+func (s *session) eventually(what string, check func() bool) {
+	s.Helper()
+	cluster.Eventually(s.T, timeout, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if check() {
+			return nil
+		}
+		return fmt.Errorf("%s: objects %+v, edit %+v, problems %q, tests %+v, files %d", what, s.objects, s.edit, s.problems, s.tests, s.files)
+	})
+}
+
+// is reports whether an object was last seen in a role and a state.
+func (s *session) is(name, role, state string) bool {
+	o := s.objects[name]
+	return o.Event != "DELETED" && o.Role == role && o.State == state
+}
+
+// run runs a program on the cluster, and returns what it prints.
+func (s *session) run(program, input string, args ...string) string {
+	s.Helper()
+	binary, err := cluster.Binary(program)
+	if err != nil {
+		s.Fatal(err)
+	}
+	command := exec.CommandContext(s.Context(), binary, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
+	command.Stdin = strings.NewReader(input)
+	out, err := command.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		s.Fatalf("%s %q: %s", program, args, failed.Stderr)
+	}
+	return string(out)
+}
+
+// edits replaces a part of a file of the folder.
+func (s *session) edits(name, from, to string) {
+	s.Helper()
+	path := filepath.Join(s.folder, name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	edited := strings.Replace(string(text), from, to, 1)
+	if edited == string(text) {
+		s.Fatalf("%s has no %q", name, from)
+	}
+	if err := os.WriteFile(path, []byte(edited), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+const greeting = "{apiVersion: ctl.example.com/v1, kind: Greeting, metadata: {name: moon}, spec: {who: moon}}"
+
+// TestHello follows a script from its first parents over an edit that is held to one that does not load.
+func TestHello(t *testing.T) {
+	t.Parallel()
+	s := start(t, "hello", "--edit")
+	s.eventually("the example is applied", func() bool {
+		return s.is("CompositeController hello", "definition", "ready") && s.is("Greeting world", "parent", "ready") &&
+			s.is("ConfigMap world-greeting", "child", "ready") && s.synced
+	})
+	s.eventually("the tests pass", func() bool {
+		return !s.tests.Running && len(s.tests.Cases) == 5 && s.tests.Cases[0].Passed && s.tests.Coverage["hello.yaml"]["29"] == "covered"
+	})
+	s.run("kubectl", greeting, "apply", "-f", "-")
+	s.eventually("kubectl makes a parent", func() bool {
+		return s.objects["ConfigMap moon-greeting"].Definition == "CompositeController hello" && s.edit.Reason == "Complete"
+	})
+	s.checkPass()
+	const children = "children: [{"
+	s.edits("hello.yaml", children, "children: parent.spec.who ? [] : [{")
+	s.eventually("the edit is held", func() bool {
+		return s.edit.Held && slices.Contains(s.edit.Commands, "libretto rollout approve compositecontroller/hello")
+	})
+	s.eventually("the tests fail", func() bool { return !s.tests.Running && len(s.tests.Cases) == 5 && !s.tests.Cases[0].Passed })
+	if got := s.run("kubectl", "", "get", "configmaps", "-o", "name"); !strings.Contains(got, "moon-greeting") {
+		t.Errorf("the ConfigMaps are %s", got)
+	}
+	s.run("libretto", "", "rollout", "approve", "cc/hello")
+	s.eventually("it takes over", func() bool { return !s.edit.Held && s.objects["ConfigMap moon-greeting"].Event == "DELETED" })
+	s.edits("hello.yaml", "const text", "const const")
+	s.eventually("the script does not load", func() bool {
+		return len(s.problems) == 1 && strings.HasPrefix(s.problems[0], "hello.yaml:29:13: ") && s.is("CompositeController hello", "definition", "failing")
+	})
+	s.put("hello.yaml", func(text string) string {
+		return strings.NewReplacer("const const", "const text", "children: parent.spec.who ? [] : [{", children).Replace(text)
+	})
+	s.eventually("it is mended", func() bool { return len(s.problems) == 0 && s.is("ConfigMap moon-greeting", "child", "ready") })
+	if err := os.Remove(filepath.Join(s.folder, "greeting.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("what the folder has no more is deleted", func() bool { return s.objects["Greeting world"].Event == "DELETED" })
+}
+
+// checkPass compares the pass that has created a ConfigMap.
+func (s *session) checkPass() {
+	s.Helper()
+	id := int64(0)
+	s.eventually("a pass", func() bool {
+		for _, p := range s.passes {
+			if len(p.Writes) > 0 && p.Writes[0].Name == "moon-greeting" {
+				id = p.ID
+			}
+		}
+		return id != 0
+	})
+	response, err := http.Get(fmt.Sprintf("%s/dev/v1/passes/%d", s.address, id))
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	var got struct {
+		pass
+		Calls []struct {
+			Hook              string
+			Request, Response map[string]any
+			Reads             []string
+		}
+		Writes []struct {
+			Verb          string
+			Before, After map[string]any
+		}
+	}
+	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
+		s.Fatal(err)
+	}
+	if len(got.Calls) != 1 || len(got.Writes) != 1 {
+		s.Fatalf("%+v", got)
+	}
+	call, write := got.Calls[0], got.Writes[0]
+	if call.Hook != "sync" || call.Request["parent"] == nil || call.Response["children"] == nil || !slices.Contains(call.Reads, "parent.spec") {
+		s.Errorf("the call: %+v", call)
+	}
+	if write.Verb != "create" || write.Before != nil || write.After["kind"] != "ConfigMap" {
+		s.Errorf("the write: %+v", write)
+	}
+}
+
+// put edits a file as the page does.
+func (s *session) put(name string, edit func(string) string) {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(s.folder, name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodPut, s.address+"/dev/v1/files/"+name, strings.NewReader(edit(string(text))))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.send(request)
+}
+
+func (s *session) send(request *http.Request) {
+	s.Helper()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		s.Errorf("%s %s: %s", request.Method, request.URL, response.Status)
+	}
+}
+
+// TestCatset follows a set whose Pods come one after another, of a folder with a kustomization.
+func TestCatset(t *testing.T) {
+	t.Parallel()
+	s := start(t, "catset", "--no-tests")
+	s.eventually("the definition is ready", func() bool { return s.is("CompositeController catset-controller", "definition", "ready") })
+	s.run("kubectl", "", "apply", "-f", filepath.Join(s.folder, "catset.yaml"))
+	s.eventually("all Pods are ready", func() bool {
+		return s.is("Pod nginx-2", "child", "ready") && s.is("CatSet nginx", "parent", "ready")
+	})
+	for _, ready := range []string{"false", "null"} {
+		body := `{"apiVersion": "v1", "kind": "Pod", "namespace": "demo", "name": "nginx-1", "ready": ` + ready + `}`
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"/dev/v1/ready", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.send(request)
+		s.eventually("a Pod is ready: "+ready, func() bool { return s.is("Pod nginx-1", "child", "ready") == (ready == "null") })
+	}
+}
+
+// TestEmpty starts in an empty folder, and puts files into it.
+func TestEmpty(t *testing.T) {
+	t.Parallel()
+	s := start(t, "")
+	s.eventually("it says what to do", func() bool { return len(s.problems) == 1 && strings.Contains(s.problems[0], "libretto init") })
+	s.run("libretto", "", "init", "composite", "webapp", "--dir", s.folder, "--lang", "js")
+	s.eventually("it is hosted", func() bool {
+		return s.is("CompositeController webapp", "definition", "ready") && len(s.problems) == 0 && len(s.tests.Cases) > 0 && !s.tests.Running
+	})
+}
