@@ -112,8 +112,7 @@ export class Panel {
       const problem = h("p.message.failing", { role: "alert" });
       fill(this.body, h("div.editing", null, area, problem, h("div.actions", null, button("Save", save, { title: "Ctrl+Enter" }, "button.primary"),
         button("Cancel", () => this.cancel()), h("span.sub", null, resource.status ? "The status is left out: who reconciles writes it." : ""))));
-      area.focus();
-      area.setSelectionRange(0, 0);
+      atStart(area);
     }, (e) => { this.editing = false; sayError(e); });
   }
 
@@ -179,7 +178,14 @@ export function newObject(app: App, like?: KubeObject): void {
   };
   const d = dialog("New object", h("div.row-fields", null, h("label", null, "Kind ", select), h("span.sub", null, "in YAML or JSON")), area, problem,
     h("div.actions", null, button("Create", create, { title: "Ctrl+Enter" }, "button.primary"), button("Cancel", () => d.close())));
+  requestAnimationFrame(() => atStart(area)); // Not with the key that has opened the dialog.
+}
+
+/** Focuses a field at its first line. */
+export function atStart(area: HTMLTextAreaElement): void {
+  area.setSelectionRange(0, 0);
   area.focus();
+  area.scrollTop = 0;
 }
 
 /** Returns an example of each kind of parents: the object of a file, one that is there, or what the schema requires. */

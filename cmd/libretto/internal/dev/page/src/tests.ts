@@ -3,7 +3,7 @@ import { code, yaml } from "./code.ts";
 import { button, dialog, empty, fill, filterField, h, icon, iconButton, plural, say, sayError } from "./dom.ts";
 import { Case } from "./model.ts";
 import { drawWrite } from "./passes.ts";
-import { editor } from "./panel.ts";
+import { atStart, editor } from "./panel.ts";
 import { App, View } from "./view.ts";
 
 interface Step { title: string; writes: any[]; objects: any[] }
@@ -117,7 +117,7 @@ export class Tests implements View {
     const save = () => this.app.backend.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"), area.value).then(() => { say("Saved " + path); done(); }, sayError);
     const area = editor(text, save);
     fill(this.detail, h("header", null, h("code", null, path), h("span.grow"), button("Save", save, { title: "Ctrl+Enter" }, "button.primary"), button("Cancel", done)), area);
-    area.focus();
+    atStart(area);
   }
 }
 
