@@ -145,7 +145,7 @@ func groupResourceOf(definition *apiextensionsv1.CustomResourceDefinition) schem
 // isEstablished reports whether a CustomResourceDefinition has a status, but for its times.
 func isEstablished(object *unstructured.Unstructured, status map[string]any) bool {
 	present, _ := object.Object["status"].(map[string]any)
-	return conditionStatus(object, "Established") == "True" && jsonvalue.Equal(present["storedVersions"], status["storedVersions"]) &&
+	return present["conditions"] != nil && jsonvalue.Equal(present["storedVersions"], status["storedVersions"]) &&
 		jsonvalue.Equal(present["acceptedNames"], status["acceptedNames"])
 }
 

@@ -2,20 +2,15 @@ package apiserver
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 )
-
-// asStatus is errors.As for the errors of an API server.
-func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }
 
 // serverVersion returns the version of the API whose types are served.
 func serverVersion() apimachineryversion.Info {
@@ -109,10 +104,10 @@ func (s *Server) resourceList(gv schema.GroupVersion) (any, error) {
 			list.APIResources = append(list.APIResources, r.discovered()...)
 		}
 	}
-	for gvr, kind := range reviews {
-		if gvr.GroupVersion() == gv {
+	for gvr := range reviews {
+		if kind := reviewKinds[gvr.Resource]; gvr.GroupVersion() == gv {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: gvr.Resource, SingularName: strings.ToLower(kind.Kind), Kind: kind.Kind, Verbs: metav1.Verbs{"create"},
+				Name: gvr.Resource, SingularName: strings.ToLower(kind), Kind: kind, Verbs: metav1.Verbs{"create"},
 			})
 		}
 	}
@@ -141,7 +136,7 @@ func (r *resource) discovered() []metav1.APIResource {
 		add("scale", scaleKind, statusVerbs...)
 	}
 	if own.Name == "serviceaccounts" {
-		add("token", schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, "create")
+		add("token", tokenKind, "create")
 	}
 	return list
 }

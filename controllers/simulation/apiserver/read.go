@@ -187,13 +187,16 @@ func (q *request) table(objects []unstructured.Unstructured, version string) (*m
 	}
 	table := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},
-		ListMeta: metav1.ListMeta{ResourceVersion: version}, ColumnDefinitions: q.resource.columnDefinitions(),
-		Rows: make([]metav1.TableRow, len(objects)),
+		ListMeta: metav1.ListMeta{ResourceVersion: version}, Rows: make([]metav1.TableRow, len(objects)),
+	}
+	for _, column := range q.resource.columns {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, column.TableColumnDefinition)
 	}
 	for i := range objects {
-		object := &objects[i]
-		row := &table.Rows[i]
-		row.Cells = q.resource.cells(object, q.server.config.Clock.Now())
+		object, row := &objects[i], &table.Rows[i]
+		for _, column := range q.resource.columns {
+			row.Cells = append(row.Cells, column.cell(object, q.server.config.Clock.Now()))
+		}
 		switch options.IncludeObject {
 		case metav1.IncludeNone:
 		case metav1.IncludeObject:

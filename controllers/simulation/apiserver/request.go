@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,33 +35,22 @@ type request struct {
 // serveHTTP answers a request.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	var answer any
-	var err error
 	switch {
 	case path[0] == "healthz" || path[0] == "readyz" || path[0] == "livez":
-		_, _ = io.WriteString(w, "ok")
-		return
+		_, _ = io.WriteString(w, "ok") // The client may be gone.
 	case path[0] == "version" && len(path) == 1:
-		answer = serverVersion()
+		writeJSON(w, http.StatusOK, serverVersion())
 	case path[0] == "openapi" && len(path) > 1:
-		s.serveOpenAPI(w, r, path[1:])
-		return
+		writeAnswer(w)(s.openAPI(path[1:]))
 	case path[0] == "api" && len(path) <= 2, path[0] == "apis" && len(path) <= 3:
-		answer, err = s.discover(path)
+		writeAnswer(w)(s.discover(path))
 	case path[0] == "api":
 		s.serveResource(w, r, schema.GroupVersion{Version: path[1]}, path[2:])
-		return
 	case path[0] == "apis":
 		s.serveResource(w, r, schema.GroupVersion{Group: path[1], Version: path[2]}, path[3:])
-		return
 	default:
-		err = notFound(r.Method)
+		writeError(w, notFound(r.Method))
 	}
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, answer)
 }
 
 // notFound returns the error for a path that is not served.
@@ -70,13 +60,17 @@ func notFound(method string) error {
 
 // serveResource answers a request for objects. The path is that behind the group and version.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, path []string) {
-	if review := reviews[gv.WithResource(path[0])]; review != nil && r.Method == http.MethodPost {
-		s.review(w, r, review)
-		return
-	}
 	q := &request{Request: r, server: s, accept: accepted(r.Header.Get("Accept"))}
 	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" && path[2] != "finalize" {
 		q.namespace, path = path[1], path[2:]
+	}
+	if kind := reviewKinds[path[0]]; reviews[gv.WithResource(path[0])] != nil && r.Method == http.MethodPost {
+		q.resource = &resource{}
+		q.resource.Kind = gv.WithKind(kind)
+		if err := q.serveReview(w, reviews[gv.WithResource(path[0])]); err != nil {
+			writeError(w, err)
+		}
+		return
 	}
 	q.resource = s.find(gv.WithResource(path[0]))
 	if len(path) > 1 {
@@ -189,10 +183,21 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	_ = objectjson.Write(w, value) // Its error is that of a client that is gone.
 }
 
+// writeAnswer returns a function that writes a value, or an error, as the answer.
+func writeAnswer(w http.ResponseWriter) func(any, error) {
+	return func(value any, err error) {
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, value)
+	}
+}
+
 // writeError writes a Status as the answer.
 func writeError(w http.ResponseWriter, err error) {
 	var known apierrors.APIStatus
-	if !asStatus(err, &known) {
+	if !errors.As(err, &known) {
 		known = apierrors.NewInternalError(err)
 	}
 	status := known.Status()

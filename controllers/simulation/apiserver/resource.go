@@ -14,7 +14,7 @@ type resource struct {
 	memcluster.Resource
 	singular               string
 	shortNames, categories []string
-	columns                []column
+	columns                []column // with the name
 	scale                  *apiextensionsv1.CustomResourceSubresourceScale
 }
 
@@ -41,16 +41,13 @@ var scaled = []string{"deployments", "replicasets", "statefulsets", "replication
 func builtInResource(of memcluster.Resource) *resource {
 	name := of.GroupVersionResource.Resource
 	r := &resource{
-		Resource: of, singular: strings.ToLower(of.Kind.Kind), shortNames: shortNames[name], columns: builtInColumns[of.Kind.GroupKind()],
+		Resource: of, singular: strings.ToLower(of.Kind.Kind), shortNames: shortNames[name], columns: columnsOf(of),
 	}
 	if slices.Contains(inAll, name) {
 		r.categories = []string{"all"}
 	}
 	if slices.Contains(scaled, name) {
 		r.scale = &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}
-	}
-	if r.columns == nil {
-		r.columns = []column{age}
 	}
 	return r
 }
@@ -59,7 +56,7 @@ func builtInResource(of memcluster.Resource) *resource {
 func customResource(of memcluster.Resource, crd *apiextensionsv1.CustomResourceDefinition) *resource {
 	names := crd.Spec.Names
 	r := &resource{
-		Resource: of, singular: names.Singular, shortNames: names.ShortNames, categories: names.Categories, columns: []column{age},
+		Resource: of, singular: names.Singular, shortNames: names.ShortNames, categories: names.Categories, columns: []column{name, age},
 	}
 	for _, version := range crd.Spec.Versions {
 		if version.Name != of.Version {

@@ -16,35 +16,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+var (
+	scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	tokenKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+)
 
 // serveScale answers a request for the number of replicas of an object.
 func (q *request) serveScale(w http.ResponseWriter) error {
-	object, err := q.endpoint(q.server.reader).Get(q.Context(), q.name, metav1.GetOptions{})
+	stored, err := q.endpoint(q.server.reader).Get(q.Context(), q.name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	scale := q.scaleOf(object)
 	if q.Method == http.MethodGet {
-		writeJSON(w, http.StatusOK, scale)
+		writeJSON(w, http.StatusOK, q.scaleOf(stored))
 		return nil
 	}
 	text, err := body(q.Request)
-	if err != nil {
-		return err
-	}
-	if q.Method == http.MethodPatch {
-		if text, err = patchedScale(scale, text); err != nil {
-			return apierrors.NewBadRequest(err.Error())
+	if err == nil && q.Method == http.MethodPatch { // Of such a small object each patch that is no list means the same.
+		var before []byte
+		if before, err = json.Marshal(map[string]any{"spec": q.scaleOf(stored)["spec"]}); err == nil {
+			text, err = jsonpatch.MergePatch(before, text)
 		}
 	}
 	next := autoscalingv1.Scale{}
-	if err := json.Unmarshal(text, &next); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	if err == nil {
+		err = json.Unmarshal(text, &next)
 	}
-	object = object.DeepCopy()
+	object := stored.DeepCopy()
 	object.SetResourceVersion(next.ResourceVersion)
-	if err := unstructured.SetNestedField(object.Object, int64(next.Spec.Replicas), scalePath(q.resource.scale.SpecReplicasPath)...); err != nil {
+	if err == nil {
+		err = unstructured.SetNestedField(object.Object, int64(next.Spec.Replicas), scalePath(q.resource.scale.SpecReplicasPath)...)
+	}
+	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	updated, err := q.endpoint(q.server.client).Update(q.Context(), object, metav1.UpdateOptions{DryRun: q.URL.Query()["dryRun"]})
@@ -54,110 +57,75 @@ func (q *request) serveScale(w http.ResponseWriter) error {
 	return err
 }
 
-// patchedScale returns a scale with a JSON patch or a merge patch. Of such a small object a strategic merge patch means the same.
-func patchedScale(scale autoscalingv1.Scale, patch []byte) ([]byte, error) {
-	scale.ResourceVersion = "" // A patch has no precondition but its own.
-	text, err := json.Marshal(scale)
-	if err != nil {
-		return nil, err
-	}
-	if operations, err := jsonpatch.DecodePatch(patch); err == nil {
-		return operations.Apply(text)
-	}
-	return jsonpatch.MergePatch(text, patch)
-}
-
 func scalePath(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
-func (q *request) scaleOf(object *unstructured.Unstructured) autoscalingv1.Scale {
+func (q *request) scaleOf(object *unstructured.Unstructured) map[string]any {
 	of := q.resource.scale
-	count := func(path string) int32 {
+	count := func(path string) int64 {
 		n, _, _ := unstructured.NestedInt64(object.Object, scalePath(path)...)
-		return int32(n)
+		return n
 	}
-	scale := autoscalingv1.Scale{
-		TypeMeta: metav1.TypeMeta{APIVersion: scaleKind.GroupVersion().String(), Kind: scaleKind.Kind},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: object.GetName(), Namespace: object.GetNamespace(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-			CreationTimestamp: object.GetCreationTimestamp(),
-		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: count(of.SpecReplicasPath)},
-		Status: autoscalingv1.ScaleStatus{Replicas: count(of.StatusReplicasPath)},
-	}
+	status := map[string]any{"replicas": count(of.StatusReplicasPath)}
 	if of.LabelSelectorPath != nil {
-		scale.Status.Selector, _, _ = unstructured.NestedString(object.Object, scalePath(*of.LabelSelectorPath)...)
+		status["selector"], _, _ = unstructured.NestedString(object.Object, scalePath(*of.LabelSelectorPath)...)
 	}
-	return scale
+	return map[string]any{
+		"apiVersion": scaleKind.GroupVersion().String(), "kind": scaleKind.Kind, "metadata": map[string]any{
+			"name": object.GetName(), "namespace": object.GetNamespace(), "uid": string(object.GetUID()),
+			"resourceVersion": object.GetResourceVersion(), "creationTimestamp": value(object, "metadata.creationTimestamp"),
+		},
+		"spec": map[string]any{"replicas": count(of.SpecReplicasPath)}, "status": status,
+	}
 }
 
-// review is a kind of which nothing is stored: who sends an object is answered by it.
-type review struct {
-	schema.GroupVersionKind
-	status map[string]any
-}
-
-// allowed is the answer to each question whether something may be done.
-var allowed = map[string]any{"allowed": true, "reason": "everyone may do everything in a cluster in memory"}
-
-var reviews = reviewsOf(
-	review{authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), allowed},
-	review{authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"), allowed},
-	review{authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), map[string]any{
+// reviews are what is answered about kinds of which nothing is stored: the status of an object that is sent. Everyone may do everything.
+var reviews = map[schema.GroupVersionResource]map[string]any{
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): {"allowed": true},
+	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"):     {"allowed": true},
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"): {
 		"incomplete":       false,
 		"nonResourceRules": []any{map[string]any{"verbs": []any{"*"}, "nonResourceURLs": []any{"*"}}},
 		"resourceRules":    []any{map[string]any{"verbs": []any{"*"}, "apiGroups": []any{"*"}, "resources": []any{"*"}}},
-	}},
-	review{authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), map[string]any{
+	},
+	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): {
 		"userInfo": map[string]any{"username": "admin", "groups": []any{"system:masters", "system:authenticated"}},
-	}},
-)
-
-func reviewsOf(all ...review) map[schema.GroupVersionResource]*review {
-	byResource := map[schema.GroupVersionResource]*review{}
-	for _, r := range all {
-		byResource[r.GroupVersion().WithResource(strings.ToLower(r.Kind)+"s")] = &r
-	}
-	return byResource
+	},
 }
 
-// review answers a question with its status.
-func (s *Server) review(w http.ResponseWriter, r *http.Request, kind *review) {
-	q := &request{Request: r, server: s, resource: &resource{}}
-	q.resource.Kind = kind.GroupVersionKind
+// reviewKinds are the kinds of the resources of reviews.
+var reviewKinds = map[string]string{
+	"selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
+	"selfsubjectrulesreviews": "SelfSubjectRulesReview", "selfsubjectreviews": "SelfSubjectReview",
+}
+
+// serveReview answers with the object that is sent and its status.
+func (q *request) serveReview(w http.ResponseWriter, status map[string]any) error {
 	object, err := q.object()
-	if err != nil {
-		writeError(w, err)
-		return
+	if err == nil {
+		object.Object["status"] = status
+		writeJSON(w, http.StatusCreated, object.Object)
 	}
-	object.Object["status"] = kind.status
-	writeJSON(w, http.StatusCreated, object.Object)
+	return err
 }
-
-// tokenLifetime is that of tokens for which none is asked.
-const tokenLifetime = time.Hour
 
 // serveToken answers with a token for a service account. Nobody ever looks at it.
 func (q *request) serveToken(w http.ResponseWriter) error {
 	if _, err := q.endpoint(q.server.reader).Get(q.Context(), q.name, metav1.GetOptions{}); err != nil {
 		return err
 	}
-	text, err := body(q.Request)
+	token, err := q.object()
 	if err != nil {
 		return err
 	}
-	token := authenticationv1.TokenRequest{}
-	if err := json.Unmarshal(text, &token); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	lifetime := time.Hour
+	if seconds, ok := value(token, "spec.expirationSeconds").(int64); ok {
+		lifetime = time.Duration(seconds) * time.Second
 	}
-	lifetime := tokenLifetime
-	if seconds := token.Spec.ExpirationSeconds; seconds != nil {
-		lifetime = time.Duration(*seconds) * time.Second
+	token.Object["status"] = map[string]any{
+		"token":               "system:serviceaccount:" + q.namespace + ":" + q.name,
+		"expirationTimestamp": q.server.config.Clock.Now().Add(lifetime).UTC().Format(time.RFC3339),
 	}
-	token.TypeMeta = metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenRequest"}
-	token.Status = authenticationv1.TokenRequestStatus{
-		Token:               "system:serviceaccount:" + q.namespace + ":" + q.name,
-		ExpirationTimestamp: metav1.NewTime(q.server.config.Clock.Now().Add(lifetime)),
-	}
-	writeJSON(w, http.StatusCreated, token)
+	token.SetGroupVersionKind(tokenKind)
+	writeJSON(w, http.StatusCreated, token.Object)
 	return nil
 }

@@ -42,9 +42,8 @@ type Server struct {
 
 	mu        sync.RWMutex
 	resources map[schema.GroupVersionResource]*resource
-	documents map[schema.GroupVersion]*document
-	changes   int64 // Of resources.
-	started   int64 // When the server was made.
+	changed   map[schema.GroupVersion]int64 // How often the resources of a group and version were changed.
+	started   int64                         // When the server was made.
 
 	controllers controllers
 }
@@ -58,7 +57,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, cluster: memcluster.New(config.Clock),
-		resources: map[schema.GroupVersionResource]*resource{}, documents: map[schema.GroupVersion]*document{},
+		resources: map[schema.GroupVersionResource]*resource{}, changed: map[schema.GroupVersion]int64{},
 		started: config.Clock.Now().UnixNano(),
 	}
 	s.controllers.init()
@@ -100,7 +99,7 @@ func (s *Server) serve(r *resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resources[r.GroupVersionResource] = r
-	s.renewDocument(r.GroupVersion())
+	s.changed[r.GroupVersion()]++
 }
 
 // unserve makes the server forget a resource.
@@ -109,13 +108,7 @@ func (s *Server) unserve(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.resources, gvr)
-	s.renewDocument(gvr.GroupVersion())
-}
-
-// renewDocument has the OpenAPI document of a group and version be made anew. The lock is held.
-func (s *Server) renewDocument(gv schema.GroupVersion) {
-	s.changes++
-	s.documents[gv] = &document{version: s.changes}
+	s.changed[gvr.GroupVersion()]++
 }
 
 // find returns a resource, or nil.

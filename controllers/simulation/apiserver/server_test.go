@@ -82,6 +82,17 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
+// conditionStatus returns the status of a condition of an object, or "".
+func conditionStatus(o *unstructured.Unstructured, kind string) string {
+	conditions, _ := value(o, "status.conditions").([]any)
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == kind {
+			return fmt.Sprint(condition["status"])
+		}
+	}
+	return ""
+}
+
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	var last error
@@ -284,22 +295,22 @@ spec:
   selector: {matchLabels: {app: web}}
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}
 `), metav1.CreateOptions{}))
-	ready := func(want int64) {
+	ready := func(want string) {
 		t.Helper()
 		eventually(t, func() error {
 			found, err := at.Get(t.Context(), "web", metav1.GetOptions{})
-			if err == nil && integer(found, "status.readyReplicas", 0) != want {
+			if err == nil && builtInCell(found, "status.readyReplicas:0", time.Now()) != want {
 				err = fmt.Errorf("status is %v", found.Object["status"])
 			}
 			return err
 		})
 	}
-	ready(2)
+	ready("2")
 	key := objectkey.Key{Kind: deployments.GroupVersion().WithKind("Deployment"), Namespace: "default", Name: "web"}
 	s.SetReady(key, ptr.To(false))
-	ready(0)
+	ready("0")
 	s.SetReady(key, nil)
-	ready(2)
+	ready("2")
 
 	must[*unstructured.Unstructured](t)(client.Resource(greetings).Namespace("default").Create(t.Context(), greeting(t, "free"), metav1.CreateOptions{}))
 	eventually(t, func() error {
@@ -323,7 +334,7 @@ spec:
 	parents := client.Resource(greetings).Namespace("default")
 	must[*unstructured.Unstructured](t)(parents.Create(t.Context(), greeting(t, "parent"), metav1.CreateOptions{}))
 	s.SetReady(key, ptr.To(false)) // It is looked at after the parent.
-	ready(0)
+	ready("0")
 	if parent := must[*unstructured.Unstructured](t)(parents.Get(t.Context(), "parent", metav1.GetOptions{})); parent.Object["status"] != nil {
 		t.Errorf("the status of a parent was written: %v", parent.Object["status"])
 	}

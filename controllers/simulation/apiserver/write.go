@@ -10,33 +10,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 )
 
-// writeOptions are those of the queries of writes.
-type writeOptions struct {
-	dryRun     []string
-	manager    string
-	force      *bool
-	validation string
-}
-
-func (q *request) writeOptions() writeOptions {
-	query := q.URL.Query()
-	o := writeOptions{dryRun: query["dryRun"], manager: query.Get("fieldManager"), validation: query.Get("fieldValidation")}
-	if force := query.Get("force"); force != "" {
-		is := force == "true" || force == "1"
-		o.force = &is
+// writeOptions returns those of a write, which a patch has all of.
+func (q *request) writeOptions() (metav1.PatchOptions, error) {
+	options, query := metav1.PatchOptions{}, q.URL.Query()
+	if err := metav1.Convert_url_Values_To_v1_PatchOptions(&query, &options, nil); err != nil {
+		return options, apierrors.NewBadRequest(err.Error())
 	}
-	if o.manager == "" {
-		o.manager, _, _ = strings.Cut(q.UserAgent(), "/")
+	if options.FieldManager == "" {
+		options.FieldManager, _, _ = strings.Cut(q.UserAgent(), "/")
 	}
-	return o
+	return options, nil
 }
 
 // subresources returns the subresource of the request as clients take it.
@@ -49,20 +42,26 @@ func (q *request) subresources() []string {
 
 // write makes a write and answers with what is stored then. With strict validation it is tried before, to see whether fields would be dropped.
 func (q *request) write(
-	w http.ResponseWriter, options writeOptions, do func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error),
+	w http.ResponseWriter, do func(at dynamic.ResourceInterface, options metav1.PatchOptions) (*unstructured.Unstructured, error),
 ) error {
-	var write memcluster.Write
-	at := q.endpoint(q.server.cluster.Client(func(made memcluster.Write) { write = made }))
-	if options.validation == metav1.FieldValidationStrict {
-		if _, err := do(at, []string{metav1.DryRunAll}); err == nil && len(write.Dropped) > 0 {
-			return apierrors.NewBadRequest("strict decoding error: " + strings.Join(unknownFields(write.Dropped), ", "))
-		}
-	}
-	object, err := do(at, options.dryRun)
+	options, err := q.writeOptions()
 	if err != nil {
 		return err
 	}
-	if options.validation != metav1.FieldValidationIgnore {
+	var write memcluster.Write
+	at := q.endpoint(q.server.cluster.Client(func(made memcluster.Write) { write = made }))
+	if options.FieldValidation == metav1.FieldValidationStrict {
+		trial := options
+		trial.DryRun = []string{metav1.DryRunAll}
+		if _, err := do(at, trial); err == nil && len(write.Dropped) > 0 {
+			return q.strictError(strings.Join(unknownFields(write.Dropped), ", "))
+		}
+	}
+	object, err := do(at, options)
+	if err != nil {
+		return err
+	}
+	if options.FieldValidation != metav1.FieldValidationIgnore {
 		for _, warning := range unknownFields(write.Dropped) {
 			if header, err := net.NewWarningHeader(299, "", warning); err == nil {
 				w.Header().Add("Warning", header)
@@ -70,10 +69,18 @@ func (q *request) write(
 		}
 	}
 	code := http.StatusOK
-	if write.Before == nil && object != nil && q.Method != http.MethodPut {
+	if write.Before == nil {
 		code = http.StatusCreated
 	}
 	return q.writeObject(w, code, object)
+}
+
+// strictError returns the error for a write that has fields that the schema does not have.
+func (q *request) strictError(what string) error {
+	if what = "strict decoding error: " + what; q.Method != http.MethodPatch {
+		return apierrors.NewBadRequest(what)
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), field.OmitValueType{}, what)})
 }
 
 func unknownFields(paths []string) []string {
@@ -98,9 +105,8 @@ func (q *request) serveCreate(w http.ResponseWriter) error {
 	if q.resource.isNamespace() {
 		withNamespaceFields(object)
 	}
-	options := q.writeOptions()
-	return q.write(w, options, func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error) {
-		return at.Create(q.Context(), object, metav1.CreateOptions{DryRun: dryRun, FieldManager: options.manager})
+	return q.write(w, func(at dynamic.ResourceInterface, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
+		return at.Create(q.Context(), object, metav1.CreateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager})
 	})
 }
 
@@ -132,9 +138,8 @@ func (q *request) serveUpdate(w http.ResponseWriter) error {
 	if object.GetName() != q.name {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(), q.name))
 	}
-	options := q.writeOptions()
-	return q.write(w, options, func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error) {
-		return at.Update(q.Context(), object, metav1.UpdateOptions{DryRun: dryRun, FieldManager: options.manager}, q.subresources()...)
+	return q.write(w, func(at dynamic.ResourceInterface, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
+		return at.Update(q.Context(), object, metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager}, q.subresources()...)
 	})
 }
 
@@ -145,17 +150,14 @@ func (q *request) servePatch(w http.ResponseWriter) error {
 		return err
 	}
 	if types.PatchType(kind) == types.ApplyPatchType {
-		object, err := q.server.reader.Resource(q.resource.GroupVersionResource).Namespace(q.namespace).Get(q.Context(), q.name, metav1.GetOptions{})
-		if object == nil || err != nil {
+		if _, err := q.endpoint(q.server.reader).Get(q.Context(), q.name, metav1.GetOptions{}); err != nil {
 			if err := q.checkNamespace(q.name); err != nil {
 				return err
 			}
 		}
 	}
-	options := q.writeOptions()
-	return q.write(w, options, func(at dynamic.ResourceInterface, dryRun []string) (*unstructured.Unstructured, error) {
-		return at.Patch(q.Context(), q.name, types.PatchType(kind), patch,
-			metav1.PatchOptions{DryRun: dryRun, FieldManager: options.manager, Force: options.force}, q.subresources()...)
+	return q.write(w, func(at dynamic.ResourceInterface, options metav1.PatchOptions) (*unstructured.Unstructured, error) {
+		return at.Patch(q.Context(), q.name, types.PatchType(kind), patch, options, q.subresources()...)
 	})
 }
 
