@@ -46,7 +46,7 @@ type table struct {
 	forgotten int64
 	watchers  map[*watcher]bool
 	listed    bool // by anyone, who may watch from there on
-	dryRun    bool // No change is told.
+	dryRun    bool // Nothing is stored.
 	// heldFrom is the version after which changes are not sent, if held is set.
 	held     bool
 	heldFrom int64
@@ -165,9 +165,6 @@ const keptChanges = 20_000
 
 // appendEvent appends an object with that version to the history, which replaces the one before. It never changes any more.
 func (c *Cluster) appendEvent(t *table, kind watch.EventType, object, before *unstructured.Unstructured, version int64) {
-	if t.dryRun {
-		return
-	}
 	if len(t.log) == 2*keptChanges {
 		t.log = slices.Clone(t.log[keptChanges:])
 		t.forgotten = t.log[0].version - 1

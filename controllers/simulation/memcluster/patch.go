@@ -45,7 +45,7 @@ func (c *Cluster) patch(t *table, r *request) error {
 func (c *Cluster) patchStrategic(t *table, r *request) error {
 	typed, err := scheme.Scheme.New(t.Kind)
 	if err != nil {
-		return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", t.GroupResource(), r.name,
+		return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "",
 			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "+
 				"application/merge-patch+json, application/apply-patch+yaml", 0, false)
 	}

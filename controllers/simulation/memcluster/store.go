@@ -179,6 +179,9 @@ func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []
 
 // store stores a new version of an object.
 func (c *Cluster) store(t *table, kind watch.EventType, object *unstructured.Unstructured) *unstructured.Unstructured {
+	if t.dryRun {
+		return object
+	}
 	version := c.next()
 	object.SetResourceVersion(strconv.FormatInt(version, 10))
 	before := t.objects[keyOf(object)]
@@ -189,6 +192,9 @@ func (c *Cluster) store(t *table, kind watch.EventType, object *unstructured.Uns
 
 // drop removes an object.
 func (c *Cluster) drop(t *table, object *unstructured.Unstructured) *unstructured.Unstructured {
+	if t.dryRun {
+		return object
+	}
 	before := t.objects[keyOf(object)]
 	delete(t.objects, keyOf(object))
 	version, last := c.next(), withOwnMetadata(object)

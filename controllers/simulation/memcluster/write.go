@@ -82,7 +82,6 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 		}
 	}
 	if r.dryRun {
-		defer func(version int64) { e.cluster.version = version }(e.cluster.version)
 		t = t.scratch(r.key)
 	}
 	refusal, err := e.admit(t, &r, subresources)

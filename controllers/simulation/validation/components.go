@@ -28,7 +28,8 @@ func Components(resources []memcluster.Resource) map[string]any {
 				root.SetProperty(name, *spec.StringProperty().WithDescription(docs[name]))
 			}
 			name := c.add(reflect.TypeFor[metav1.ObjectMeta]())
-			root.SetProperty("metadata", *spec.RefProperty(refPrefix + name))
+			metadata := (&spec.Schema{}).WithAllOf(*spec.RefProperty(refPrefix + name))
+			root.SetProperty("metadata", *metadata.WithDescription(corev1.ConfigMap{}.SwaggerDoc()["metadata"]))
 			c[modelName(custom.kind)] = root
 			continue
 		}
