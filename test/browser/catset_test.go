@@ -168,7 +168,7 @@ func passMessage(id int) object {
 		p["error"] = "hook sync: sync.js:17: parent.spec.template is undefined"
 	case id%4 == 0 || id == 1:
 		p["writes"] = []object{{"verb": "create", "kind": "Pod", "namespace": "default", "name": fmt.Sprintf("%s-%d", set, id%5)},
-			{"verb": "update", "kind": "CatSet", "namespace": "default", "name": set}}
+			{"verb": "update status", "kind": "CatSet", "namespace": "default", "name": set}}
 	}
 	return object{"pass": p}
 }
@@ -190,7 +190,7 @@ func passDetail(id int) object {
 		{"verb": "create", "kind": "Pod", "namespace": "default", "name": "tabby-2", "error": "", "before": nil, "after": pod("tabby", 2)},
 		{"verb": "update", "kind": "Pod", "namespace": "default", "name": "tabby-1", "error": "", "before": before, "after": after},
 		{"verb": "delete", "kind": "Pod", "namespace": "default", "name": "tabby-7", "error": "", "before": pod("tabby", 7), "after": nil},
-		{"verb": "update", "kind": "CatSet", "namespace": "default", "name": "tabby", "error": "", "before": parent, "after": parentAfter},
+		{"verb": "update status", "kind": "CatSet", "namespace": "default", "name": "tabby", "error": "", "before": parent, "after": parentAfter},
 	}
 	return p
 }

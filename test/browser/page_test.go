@@ -386,7 +386,7 @@ func TestPictures(t *testing.T) {
 	b.details["40"] = passDetail(40)
 	b.revision = object{"metadata": object{"name": "catset-8d1f0c2b7a9e4f35"}, "data": object{"files": object{"sync.js": served}}}
 	b.explored = counterexample()
-	p := open(t, b.URL, 1440, 900)
+	p := open(t, b.URL, 1360, 760)
 	p.shows(".connection", "connected")
 	p.click(".node.parent", "tabby")
 	p.shows(".panel .code", "replicas")

@@ -38,13 +38,13 @@ export class Edits implements View {
   }
 
   private drawEdit(e: Edit): HTMLElement {
-    const { definition, before } = this.revisions(e), changes = h("div.changes"), state = e.held ? "failing" : /served|serves|complete/i.test(e.reason) || !e.reason ? "ready" : "waiting";
+    const { definition, before } = this.revisions(e), changes = h("div.changes"), state = e.held ? "failing" : /serve|complete/i.test(e.reason) || !e.reason ? "ready" : "waiting";
     if (this.app.model.meta.live) fill(changes);
     else if (definition && before) this.drawChanges(changes, definition, before);
     else fill(changes, h("p.sub", null, "There is no earlier revision to compare with."));
     return h("article.edit", { "data-definition": e.definition }, h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
       h("span.state." + state, null, icon("s-" + state), e.held ? "held" : state === "ready" ? "serves" : "on its way")),
-      (e.message || e.reason) && h("div.why." + state, null, e.reason && h("b", null, e.reason), e.message && h("p", null, e.message)),
+      (e.message || (e.reason && state !== "ready")) && h("div.why." + state, null, e.reason && h("b", null, e.reason), e.message && h("p", null, e.message)),
       e.held && definition && h("div.actions.writes", null, button("Let it through", () => this.approve(definition, e.revision), { title: "Approves this revision, and no other" })),
       e.commands?.length > 0 && h("ul.commands", { "aria-label": "Commands" }, e.commands.map((c) => h("li", null, h("code", null, c), button([icon("i-copy"), "Copy"], () => copy(c), { "aria-label": "Copy " + c })))),
       changes);

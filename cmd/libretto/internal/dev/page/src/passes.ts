@@ -75,12 +75,13 @@ export class Passes implements View {
   }
 
   private row(p: Pass): HTMLElement {
-    const verbs = p.writes ?? [], count = (test: RegExp) => verbs.filter((w) => test.test(w.verb)).length;
-    const created = count(/^create/i), deleted = count(/^delete/i), changed = verbs.length - created - deleted;
-    return h("div.pass-row" + (p.error ? ".failing" : verbs.length ? "" : ".idle"), null, icon(p.error ? "s-failing" : verbs.length ? "s-ready" : "s-other"),
+    const writes = p.writes ?? [];
+    return h("div.pass-row" + (p.error ? ".failing" : writes.length ? "" : ".idle"), null, icon(p.error ? "s-failing" : writes.length ? "s-ready" : "s-other"),
       h("span.when", null, time(p.time)), h("span.name", null, nameOf(p.parent)), h("span.kind", null, p.parent.kind),
-      p.error ? h("span.note", null, p.error) : h("span.deltas", null, created > 0 && h("span.added", { title: "created" }, `+${created}`), changed > 0 && h("span.changed", { title: "changed" }, `~${changed}`),
-        deleted > 0 && h("span.removed", { title: "deleted" }, `−${deleted}`), verbs.length === 0 && h("span.sub", null, "no writes")),
+      p.error ? h("span.note", null, p.error) : h("span.deltas", null, writes.length === 0 && h("span.sub", null, "no writes"), writes.slice(0, 4).map((w) => {
+        const [kind, sign] = changeOf(w), own = w.kind === p.parent.kind && w.name === p.parent.name;
+        return h("span." + kind, { title: `${w.verb} ${w.kind} ${w.name}` }, sign, " ", own ? (/status/.test(w.verb) ? "status" : w.kind) : `${w.kind} ${w.name}`);
+      }), writes.length > 4 && h("span.sub", null, `and ${writes.length - 4} more`)),
       h("span.millis", null, p.durationMillis < 10 ? p.durationMillis.toFixed(1) : Math.round(p.durationMillis), h("span.unit", null, " ms")));
   }
 
@@ -137,10 +138,11 @@ export class Passes implements View {
 
 const barWidth = 6;
 
+const changeOf = (w: Write): [string, string] => (/^delete/i.test(w.verb) ? ["removed", "−"] : /^create/i.test(w.verb) ? ["added", "+"] : ["changed", "~"]);
+
 /** Returns a write as a difference that can be folded. */
 export function drawWrite(w: Write): HTMLElement {
-  const verb = w.verb.toLowerCase(), kind = /^delete/.test(verb) ? "removed" : /^create/.test(verb) ? "added" : "changed";
-  const title = [h("span.verb." + kind, null, verb), h("span.kind", null, w.kind), h("b", null, nameOf(w)), w.error ? h("span.note.failing", null, w.error) : null];
+  const title = [h("span.verb." + changeOf(w)[0], null, w.verb.toLowerCase()), h("span.kind", null, w.kind), h("b", null, nameOf(w)), w.error ? h("span.note.failing", null, w.error) : null];
   if ((w.before ?? null) === null && (w.after ?? null) === null) return h("div.write", null, title);
   return h("details.write", { open: true }, h("summary", null, title), valueDiff(w.before, w.after));
 }
