@@ -167,6 +167,36 @@ func TestLazyImports(t *testing.T) {
 	}
 }
 
+// TestMissingMembers checks that a function that std or the host's module does not have is a warning of a check.
+func TestMissingMembers(t *testing.T) {
+	for name, c := range map[string]struct{ reason, text, want string }{
+		"std":        {"the name that is like it is told", "function(request) std.fliter(1)", "sync.jsonnet:1:23: std.fliter: there is no such function: did you mean filter?"},
+		"all of std": {"there are functions of several kinds", "function(request) [std.filter, std.extVar, std.native, std.thisFile, std.length, std.trim]", ""},
+		"module":     {"names are as in JavaScript", "local l = import 'libretto';\nfunction(request) l.configmap({})", "sync.jsonnet:2:21: l.configmap: there is no such function: did you mean configMap?"},
+		"its name":   {"the name of the file is another one", "local libretto = import 'libretto';\nfunction(request) libretto.nothing", "sync.jsonnet:2:28: libretto.nothing: there is no such function: "},
+		"shadowed":   {"it may be anything else", "local l = import 'libretto';\nlocal f(l) = l.x;\nfunction(request) f({ x: 1 })", ""},
+		"own std":    {"the script has one of its own", "local std = { fltr: 1 };\nfunction(request) std.fltr", ""},
+		"asked for":  {"it is used only if it is there", "function(request) if std.objectHas(std, 'other') then std.other else 1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			script := files("sync.jsonnet", map[string]string{"sync.jsonnet": c.text})
+			script.Script.Outline = true
+			program, err := caller.Compile(t, script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, w := range program.Warnings() {
+				got += w.Error()
+			}
+			if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("warnings %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestMissingEntry(t *testing.T) {
 	got := compileError(t, files("b.jsonnet", map[string]string{"a.jsonnet": ""}))
 	if got == nil || got.Kind != engines.Invalid || got.Error() != "b.jsonnet: no such file: there are a.jsonnet" {

@@ -14,19 +14,25 @@ type outliner struct {
 	steps  int
 	// shadowed is true where std is a variable of the script's.
 	shadowed bool
-	// lines are those of the file at hand.
-	lines []string
+	// lines are those of the file at hand, and module is what it calls the host's module, if that name can mean nothing else in it.
+	lines  []string
+	module string
+	// missing are fields that are asked of std and of the host's module, and that these do not have.
+	missing []*engines.Error
 }
 
-// outline returns what the script does, or nil if it is too large. Nothing is known of libraries.
+// outline returns what the script does, or nil if it is too large. Nothing is known of libraries. What std and the host's module lack is
+// added to what is missing.
 func (l *linked) outline() *engines.Outline {
 	o := &outliner{linked: l}
+	defer func() { l.missing = append(l.missing, o.missing...) }()
 	out := &engines.Outline{Files: map[string]*engines.OutlineStep{}}
 	for _, path := range l.order {
 		if strings.HasPrefix(path, vendorFolder+"/") {
 			continue
 		}
-		o.lines = strings.Split(strings.TrimPrefix(l.tree.text(path), engines.ByteOrderMark), "\n")
+		text := strings.TrimPrefix(l.tree.text(path), engines.ByteOrderMark)
+		o.lines, o.module = strings.Split(text, "\n"), moduleIn(text)
 		if out.Files[path] = o.value(l.node(path)); o.steps > engines.MaxOutlineSteps {
 			return nil
 		}
@@ -141,6 +147,7 @@ func (o *outliner) index(n *ast.Index) *engines.OutlineStep {
 	if end := n.Loc().End; s.At.Line > 0 && end.Column > len(name.Value) {
 		s.At.Line, s.At.Column = end.Line, end.Column-len(name.Value)
 	}
+	o.checkMember(n, name.Value, s.At)
 	return s
 }
 

@@ -1,9 +1,19 @@
 package jsonnet
 
 import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	vm "github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/authoring"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // loops are functions of std that call their first argument with the elements of their second, with what they return.
@@ -29,6 +39,7 @@ func (o *outliner) apply(n *ast.Apply) *engines.OutlineStep {
 	}
 	if target, ok := n.Target.(*ast.Index); ok && len(n.Arguments.Named) == 0 {
 		if name := stdField(target, o.shadowed); name != "" {
+			o.index(target) // It notes a function that there is not.
 			return o.standard(name, n, arguments)
 		}
 	}
@@ -90,3 +101,49 @@ func (o *outliner) named(name string, arguments []ast.Node, all []*engines.Outli
 	}
 	return member
 }
+
+// stdNames are the fields of std.
+var stdNames = sync.OnceValue(func() []string {
+	var names []string
+	if all, err := vm.MakeVM().EvaluateAnonymousSnippet("std", "std.objectFieldsAll(std)"); err == nil {
+		_ = json.Unmarshal([]byte(all), &names) // It is a list of texts.
+	}
+	return append(names, "thisFile")
+})
+
+// moduleIn returns what a file calls the host's module, or "" if that name stands for itself anywhere but where it is bound.
+func moduleIn(text string) string {
+	bound := ownModule.FindStringSubmatch(text)
+	if bound == nil {
+		return ""
+	}
+	alone := regexp.MustCompile(`\b` + regexp.QuoteMeta(bound[1]) + `\s*(?:[^\w\s.]|$)`)
+	quoted := regexp.MustCompile(`['"]` + regexp.QuoteMeta(bound[1]) + `(?:\.libsonnet)?['"]`)
+	if len(alone.FindAllString(quoted.ReplaceAllString(text, ""), -1)) != 1 {
+		return ""
+	}
+	return bound[1]
+}
+
+// checkMember notes a field that std or the host's module does not have. A file that looks into std may have asked whether it is there.
+func (o *outliner) checkMember(n *ast.Index, name string, at engines.Location) {
+	target, ok := n.Target.(*ast.Var)
+	if !ok || at.Line == 0 || strings.HasPrefix(at.File, "<") {
+		return
+	}
+	var known []string
+	where := "the documentation of Jsonnet's standard library has its functions"
+	switch {
+	case target.Id == "std" && !o.shadowed && !slices.ContainsFunc(o.lines, asksStd.MatchString):
+		known = stdNames()
+	case string(target.Id) == o.module:
+		known, where = authoring.Names(), "docs/reference/library.md has its functions"
+	}
+	if known != nil && !slices.Contains(known, name) {
+		advice := cmp.Or(spelling.Meant(name, known), where)
+		o.missing = append(o.missing, engines.InvalidError(at, "%s.%s: there is no such function: %s", target.Id, name, advice))
+	}
+}
+
+// asksStd matches what looks into std as an object.
+var asksStd = regexp.MustCompile(`\bstd\s*(?:,|\)|$)|\bin\s+std\b`)
