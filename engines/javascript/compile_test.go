@@ -153,3 +153,39 @@ func TestSourceMapsAreNotFollowed(t *testing.T) {
 		}
 	}
 }
+
+// TestUndeclared checks which names are warned of that nothing declares: those that can be nothing else.
+func TestUndeclared(t *testing.T) {
+	cases := map[string]struct {
+		reason, code, want string
+	}{
+		"misspelt":   {"the name that is like it is told", "let interval = request.a; return [interval, intervall]", "a.js:2:45: intervall is not defined: did you mean interval?"},
+		"timer":      {"there is a way to do it here", "setTimeout(() => {}, 1)", "a.js:2:1: setTimeout is not defined: there are no timers: return resyncAfterSeconds"},
+		"nothing":    {"there may be nothing like it", "return xyzzy(1)", "a.js:2:8: xyzzy is not defined: declare it, or correct its name"},
+		"asked for":  {"the script asks whether it is there", "return typeof window === 'undefined'", ""},
+		"field":      {"the name of a field is none of a value", "return request.intervall + { other: 1 }.other", ""},
+		"everything": {"there are many ways to declare", "const { a, b: [c] } = request; class D {}; for (const e of c) try { f(a, D, e) } catch (g) { return g } function f(...h) { return h }", ""},
+		"globals":    {"the language and the host have some", "console.log(undefined, NaN, Math.max(1), new Map(), structuredClone({}), new TextEncoder(), globalThis, Iterator, arguments)", ""},
+		"label":      {"it is declared by standing there", "x: for (;;) break x", ""},
+		"shorthand":  {"it is a value and a field", "return { size }", "a.js:2:10: size is not defined"},
+		"packages":   {"they may ask for what they like", "return lib", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			text := "import lib from 'lib'; export default function (request) {\n" + c.code + "\n}"
+			script := &engines.Script{Path: "a.js", Outline: true, Files: engines.Files{"a.js": text, "node_modules/lib/index.js": "module.exports = () => somewhere"}}
+			program, err := engine{}.Compile(t.Context(), engines.Source{Hook: "sync", Script: script})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, warning := range program.Warnings() {
+				got += warning.Error()
+			}
+			if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("warnings %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -17,16 +17,19 @@ type outliner struct {
 	file  *file.File
 	// steps bounds the outline, and temporaries numbers its own variables.
 	steps, temporaries int
+	// used are the places of names that stand for a value, and are not declared there or assigned to.
+	used map[string]map[file.Idx]bool
 	// exported are the exports of the entry, which are known once its statements have been taken.
 	exported []*engines.OutlineStep
 }
 
 // outlineOf returns what a bundle does. Its tree must not have been instrumented.
 func (b *bundledTree) outlineOf(parsed *ast.Program) *engines.Outline {
-	o := &outliner{entry: b.entry, file: parsed.File}
+	o := &outliner{entry: b.entry, file: parsed.File, used: map[string]map[file.Idx]bool{}}
 	wrapper := parsed.Body[0].(*ast.ExpressionStatement).Expression.(*ast.FunctionLiteral)
 	root := o.block(wrapper.Body.List)
 	root.Parts = append(root.Parts, o.exported...)
+	b.warnings = append(b.warnings, o.undeclared(b)...)
 	if o.steps > engines.MaxOutlineSteps {
 		return nil
 	}
@@ -131,8 +134,14 @@ func (o *outliner) part(v reflect.Value) []*engines.OutlineStep {
 			return []*engines.OutlineStep{o.expression(n)}
 		}
 	}
-	if f, ok := v.Interface().(*ast.FunctionLiteral); ok {
-		return []*engines.OutlineStep{o.expression(f)}
+	switch n := v.Interface().(type) {
+	case *ast.FunctionLiteral:
+		return []*engines.OutlineStep{o.expression(n)}
+	case *ast.CatchStatement:
+		if n != nil {
+			caught := o.pattern(engines.OutlineBind, n.Parameter, o.unknown())
+			return []*engines.OutlineStep{o.step(engines.OutlineBlock, "", append(caught, o.statement(n.Body)...)...)}
+		}
 	}
 	return o.parts(v)
 }
@@ -281,7 +290,7 @@ func (o *outliner) expression(e ast.Expression) *engines.OutlineStep {
 	case nil:
 		return o.unknown()
 	case *ast.Identifier:
-		return o.step(engines.OutlineName, e.Name.String())
+		return o.name(e)
 	case *ast.StringLiteral:
 		return o.placed(e.Idx, engines.OutlineString, e.Value.String())
 	case *ast.NumberLiteral:
@@ -334,6 +343,9 @@ func (o *outliner) others(e ast.Expression) *engines.OutlineStep {
 	case *ast.UnaryExpression:
 		if e.Operator == token.INCREMENT || e.Operator == token.DECREMENT || e.Operator == token.DELETE {
 			return o.step(engines.OutlineBlock, "", o.pattern(engines.OutlineAssign, e.Operand, o.unknown())...)
+		}
+		if _, isName := e.Operand.(*ast.Identifier); isName && e.Operator == token.TYPEOF {
+			return o.step(engines.OutlineIs, "string") // It may ask whether there is such a name.
 		}
 		if kind, ok := operators[e.Operator]; ok {
 			return o.step(engines.OutlineIs, kind, o.expression(e.Operand))
