@@ -192,9 +192,27 @@ func (w *walker) answer(v value, s *shape, path string, at engines.Location) {
 					place = r.at
 				}
 				w.answer(element, s.items, path+"[]", place)
+				w.answerKind(element, s.among)
 			}
 		case *record:
 			w.answerFields(one, s, path)
+		}
+	}
+}
+
+// answerKind reports an object in an answer that is of none of the definition's kinds.
+func (w *walker) answerKind(v value, among *shape) {
+	for _, one := range alternatives(v) {
+		r, ok := one.(*record)
+		if !ok || among == nil {
+			continue
+		}
+		apiVersion, kind, at := r.string("apiVersion"), r.string("kind"), r.fields["kind"].at
+		name := kind + "." + apiVersion
+		if _, declared := among.fields[name]; declared || among.isOpen {
+			w.accept(at)
+		} else if apiVersion != "" && kind != "" {
+			w.reportf(at, "the definition does not list the resource of %s, and the host refuses the answer: %s", name, spelling.Hint(name, among.names()))
 		}
 	}
 }

@@ -70,6 +70,8 @@ type shape struct {
 	isGroups bool
 	items    *shape
 	enum     []string
+	// among are the groups of objects that those of a list must be of, if it is one of objects that are answered.
+	among *shape
 	// oneOf are what the values are of, if they are of several shapes.
 	oneOf []*shape
 }

@@ -204,7 +204,7 @@ func (k *kinds) ofHook(h Hook) (request, response *shape) {
 	set(request, "related", &shape{types: object, isOpen: true, isGroups: true})
 	for _, name := range []string{"children", "attachments", "outputs"} {
 		set(request, name, groups)
-		set(response, name, &shape{types: list}) // Each object is checked where it is made.
+		set(response, name, &shape{types: list, among: groups}) // Each object is checked where it is made.
 	}
 	if status, ok := parents.field("status"); ok {
 		set(response, "status", status)

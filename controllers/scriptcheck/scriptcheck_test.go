@@ -157,6 +157,9 @@ func TestAnswers(t *testing.T) {
 		"status":          {"it is the parent's", "status: { ready: 'no', redy: 1 }, children: []", []string{"status.ready must be an integer, and is a string", "status.redy"}},
 		"null":            {"it removes a field", "status: null, children: [" + start + "spec: { replicas: null }" + end + "]", nil},
 		"response":        {"it has fields of its own", "childs: [], resyncAfterSeconds: '5', events: [{ reason: 'A', msg: 'a' }]", []string{"childs", "resyncAfterSeconds must be a number, and is a string", "events[].msg"}},
+		"undeclared":      {"the host refuses it", "children: [{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' } }]", []string{"the definition does not list the resource of Secret.v1, and the host refuses the answer"}},
+		"other version":   {"it is another resource", "children: [parent.spec.image && { apiVersion: 'apps/v1beta1', kind: 'Deployment', metadata: { name: 'a' } }]", []string{"the definition does not list the resource of Deployment.apps/v1beta1, and the host refuses the answer"}},
+		"unknown kind":    {"nothing is known of it", "children: [{ apiVersion: 'v1', kind: parent.spec.image, metadata: { name: 'a' } }]", nil},
 		"list":            {"children are a list", "children: {}", []string{"children must be a list, and is an object"}},
 	} {
 		t.Run(name, func(t *testing.T) {
