@@ -30,7 +30,6 @@ import (
 	"k8s.io/client-go/openapi3"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kube-openapi/pkg/spec3"
-	"k8s.io/utils/ptr"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
@@ -48,11 +47,11 @@ func TestTypedClient(t *testing.T) {
 	if string(created.Data["a"]) != "b" || !strings.HasPrefix(created.Name, "s-") || len(created.Name) != 7 {
 		t.Errorf("created: %v", created)
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("me")}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("me")}}
 	leases := client.CoordinationV1().Leases("default")
 	lease = must[*coordinationv1.Lease](t)(leases.Create(ctx, lease, metav1.CreateOptions{}))
 	stale := lease.DeepCopy()
-	lease.Spec.HolderIdentity = ptr.To("you")
+	lease.Spec.HolderIdentity = new("you")
 	must[*coordinationv1.Lease](t)(leases.Update(ctx, lease, metav1.UpdateOptions{}))
 	if _, err := leases.Update(ctx, stale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("an update of an old version: %v", err)
@@ -71,7 +70,7 @@ func TestTypedClient(t *testing.T) {
 	}
 	eventually(t, func() error {
 		token, err := client.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-		if err == nil && (token.Status.Token == "" || token.Status.ExpirationTimestamp.Before(ptr.To(metav1.Now()))) {
+		if err == nil && (token.Status.Token == "" || token.Status.ExpirationTimestamp.Before(new(metav1.Now()))) {
 			err = fmt.Errorf("token: %v", token.Status)
 		}
 		return err
@@ -136,7 +135,10 @@ func events(t *testing.T, s *Server, path, accept string) []string {
 	t.Helper()
 	request := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://memory"+path, nil))
 	request.Header.Set("Accept", accept)
-	response := must[*http.Response](t)(s.RESTConfig().Transport.RoundTrip(request))
+	response, err := s.RESTConfig().Transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer response.Body.Close()
 	var seen []string
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
@@ -182,7 +184,7 @@ func TestInitialEvents(t *testing.T) {
 func TestWatchTimeout(t *testing.T) {
 	s := start(t)
 	client := must[*dynamic.DynamicClient](t)(dynamic.NewForConfig(s.RESTConfig()))
-	changes := must[watch.Interface](t)(client.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: ptr.To[int64](1)}))
+	changes := must[watch.Interface](t)(client.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64(1))}))
 	select {
 	case _, isOpen := <-changes.ResultChan():
 		if isOpen {
@@ -272,7 +274,10 @@ func TestPaths(t *testing.T) {
 		"/api/v1/namespaces/default/pods/a/log": 404, "/openapi/v3/none": 404,
 	} {
 		request := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://memory"+path, nil))
-		response := must[*http.Response](t)(s.RESTConfig().Transport.RoundTrip(request))
+		response, err := s.RESTConfig().Transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
 		body := must[[]byte](t)(io.ReadAll(response.Body))
 		if response.Body.Close(); response.StatusCode != want {
 			t.Errorf("%s: %d %s", path, response.StatusCode, body)

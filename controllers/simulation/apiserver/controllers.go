@@ -33,7 +33,9 @@ type controllers struct {
 	parents map[objectkey.Key]schema.GroupVersionResource // Of the definitions.
 	served  map[string]servedCRD
 	ending  map[objectkey.Key]bool // Namespaces and CustomResourceDefinitions that wait until they are empty.
-	garbage bool
+	// garbage is set if there may be some, which is collected from a time on.
+	garbage   bool
+	collectAt time.Time
 }
 
 // dueObject is an object that becomes ready at a time.
@@ -112,16 +114,20 @@ func (s *Server) Run(ctx context.Context) {
 				s.handle(ctx, event)
 			}
 		}
-		s.makeReady(ctx)
+		now := s.config.Clock.Now()
+		s.makeReady(ctx, now)
+		if c.garbage && !now.Before(c.collectAt) {
+			c.collectAt = now.Add(garbageInterval)
+			s.collectGarbage(ctx)
+		}
 		if c.garbage {
-			timer.Reset(garbageInterval)
+			timer.Reset(c.collectAt.Sub(now))
 		} else if len(c.due) > 0 {
-			timer.Reset(c.due[0].at.Sub(s.config.Clock.Now()))
+			timer.Reset(c.due[0].at.Sub(now))
 		}
 		select {
 		case <-c.wake:
 		case <-timer.C():
-			s.collectGarbage(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -207,8 +213,8 @@ func (s *Server) isParent(r memcluster.Resource) bool {
 }
 
 // makeReady has those objects become ready, or fail, that are due.
-func (s *Server) makeReady(ctx context.Context) {
-	c, now := &s.controllers, s.config.Clock.Now()
+func (s *Server) makeReady(ctx context.Context, now time.Time) {
+	c := &s.controllers
 	for len(c.due) > 0 && !c.due[0].at.After(now) {
 		key := c.due[0].key
 		c.due = c.due[1:]
@@ -242,17 +248,10 @@ func (s *Server) makeObjectReady(ctx context.Context, key objectkey.Key, object 
 	return o.WriteStatus(ctx, object, status)
 }
 
-// collectGarbage collects garbage, if there may be any.
+// collectGarbage collects garbage. It is to be done again if another change was faster.
 func (s *Server) collectGarbage(ctx context.Context) {
-	c := &s.controllers
-	if !c.garbage {
-		return
-	}
-	c.garbage = false
 	o := &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
-	if err := o.CollectGarbage(ctx); err != nil && ctx.Err() == nil {
-		c.garbage = true // Another change was faster.
-	}
+	s.controllers.garbage = o.CollectGarbage(ctx) != nil
 }
 
 var (
@@ -260,30 +259,12 @@ var (
 	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 )
 
-// newNamespace returns a Namespace as it is stored.
+// newNamespace returns a Namespace. syncNamespace gives it the rest.
 func newNamespace(name string) *unstructured.Unstructured {
-	namespace := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": "Active"}}}
+	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(namespaceKind)
 	namespace.SetName(name)
-	withNamespaceFields(namespace)
 	return namespace
-}
-
-// withNamespaceFields sets what an API server sets of each Namespace, and reports whether something was missing.
-func withNamespaceFields(namespace *unstructured.Unstructured) (changed bool) {
-	if labels := namespace.GetLabels(); labels[corev1.LabelMetadataName] != namespace.GetName() {
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[corev1.LabelMetadataName] = namespace.GetName()
-		namespace.SetLabels(labels)
-		changed = true
-	}
-	if value(namespace, "spec.finalizers") == nil {
-		namespace.Object["spec"] = map[string]any{"finalizers": []any{string(corev1.FinalizerKubernetes)}}
-		changed = true
-	}
-	return changed
 }
 
 // syncNamespace gives a Namespace what it needs. One that is being deleted it empties, and lets it go once nothing is left.
@@ -292,7 +273,9 @@ func (s *Server) syncNamespace(ctx context.Context, object *unstructured.Unstruc
 	isEnding := object.GetDeletionTimestamp() != nil
 	if isEnding {
 		phase = "Terminating"
-	} else if withNamespaceFields(next) {
+	} else if object.GetLabels()[corev1.LabelMetadataName] == "" {
+		_ = unstructured.SetNestedField(next.Object, object.GetName(), "metadata", "labels", corev1.LabelMetadataName)
+		next.Object["spec"] = map[string]any{"finalizers": []any{string(corev1.FinalizerKubernetes)}}
 		if next, err = at.Update(ctx, next, metav1.UpdateOptions{}); err != nil {
 			return err
 		}

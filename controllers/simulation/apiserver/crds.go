@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"slices"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/manifests/crd"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -50,7 +50,7 @@ func (s *Server) installOwn() error {
 		object.SetUID(types.UID("customresourcedefinition." + object.GetName()))
 		object.SetGeneration(1)
 		object.SetCreationTimestamp(metav1.NewTime(s.config.Clock.Now()))
-		object.Object["status"] = establishedStatus(definition, s.config.Clock.Now())
+		object.Object["status"] = s.establishedStatus(object, definition)
 		if err := s.cluster.Store(object); err != nil { // It is not validated, which would take longer than all else.
 			return err
 		}
@@ -68,30 +68,15 @@ func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResour
 }
 
 // establishedStatus returns the status of a CustomResourceDefinition that is served.
-func establishedStatus(definition *apiextensionsv1.CustomResourceDefinition, now time.Time) map[string]any {
-	condition := func(kind, reason, message string) any {
-		return map[string]any{
-			"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.UTC().Format(time.RFC3339),
-		}
-	}
-	stored := slices.Clone(definition.Status.StoredVersions)
+func (s *Server) establishedStatus(object *unstructured.Unstructured, definition *apiextensionsv1.CustomResourceDefinition) map[string]any {
+	status, _ := readiness.Succeeded(object, s.config.Clock.Now())
+	status["acceptedNames"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&definition.Spec.Names) // It has texts alone.
 	for _, version := range definition.Spec.Versions {
-		if version.Storage && !slices.Contains(stored, version.Name) {
-			stored = append(stored, version.Name)
+		if version.Storage {
+			status["storedVersions"] = []any{version.Name}
 		}
 	}
-	names, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&definition.Spec.Names) // It is a struct of texts.
-	versions := make([]any, len(stored))
-	for i, name := range stored {
-		versions[i] = name
-	}
-	return map[string]any{
-		"acceptedNames": names, "storedVersions": versions,
-		"conditions": []any{
-			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-		},
-	}
+	return status
 }
 
 // syncCRD serves the resources of a CustomResourceDefinition, or deletes their objects if it is being deleted.
@@ -125,7 +110,7 @@ func (s *Server) syncCRD(ctx context.Context, object *unstructured.Unstructured)
 			return err
 		}
 	}
-	if status := establishedStatus(definition, s.config.Clock.Now()); !isEstablished(object, status) {
+	if status := s.establishedStatus(object, definition); !jsonvalue.Equal(object.Object["status"], status) {
 		next.Object["status"] = status
 		_, err = s.client.Resource(crds).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	}
@@ -140,13 +125,6 @@ type servedCRD struct {
 
 func groupResourceOf(definition *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
 	return schema.GroupResource{Group: definition.Spec.Group, Resource: definition.Spec.Names.Plural}
-}
-
-// isEstablished reports whether a CustomResourceDefinition has a status, but for its times.
-func isEstablished(object *unstructured.Unstructured, status map[string]any) bool {
-	present, _ := object.Object["status"].(map[string]any)
-	return present["conditions"] != nil && jsonvalue.Equal(present["storedVersions"], status["storedVersions"]) &&
-		jsonvalue.Equal(present["acceptedNames"], status["acceptedNames"])
 }
 
 // unserveOthers makes the server forget the versions of a resource that are not served any more.

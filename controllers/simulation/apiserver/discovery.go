@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,22 +34,6 @@ func (s *Server) all() []*resource {
 	return all
 }
 
-// versions returns the groups and versions, sorted.
-func (s *Server) versions() []schema.GroupVersion {
-	var all []schema.GroupVersion
-	for _, r := range s.all() {
-		if !slices.Contains(all, r.GroupVersion()) {
-			all = append(all, r.GroupVersion())
-		}
-	}
-	for gvr := range reviews {
-		if !slices.Contains(all, gvr.GroupVersion()) {
-			all = append(all, gvr.GroupVersion())
-		}
-	}
-	return all
-}
-
 // discover answers a request for what there is.
 func (s *Server) discover(path []string) (any, error) {
 	switch {
@@ -76,17 +59,16 @@ func (s *Server) discover(path []string) (any, error) {
 
 func (s *Server) groups() []metav1.APIGroup {
 	var groups []metav1.APIGroup
-	for _, gv := range s.versions() {
-		if gv.Group == "" {
-			continue
-		}
-		version := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
-		if last := len(groups) - 1; last >= 0 && groups[last].Name == gv.Group {
-			groups[last].Versions = append(groups[last].Versions, version)
-		} else {
+	for _, r := range s.all() {
+		version := metav1.GroupVersionForDiscovery{GroupVersion: r.GroupVersion().String(), Version: r.Version}
+		switch last := len(groups) - 1; {
+		case r.Group == "":
+		case last < 0 || groups[last].Name != r.Group:
 			groups = append(groups, metav1.APIGroup{
-				Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+				Name: r.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
 			})
+		case !slices.Contains(groups[last].Versions, version):
+			groups[last].Versions = append(groups[last].Versions, version)
 		}
 	}
 	return groups
@@ -104,13 +86,6 @@ func (s *Server) resourceList(gv schema.GroupVersion) (any, error) {
 			list.APIResources = append(list.APIResources, r.discovered()...)
 		}
 	}
-	for gvr := range reviews {
-		if kind := reviewKinds[gvr.Resource]; gvr.GroupVersion() == gv {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: gvr.Resource, SingularName: strings.ToLower(kind), Kind: kind, Verbs: metav1.Verbs{"create"},
-			})
-		}
-	}
 	if len(list.APIResources) == 0 {
 		return nil, notFound(http.MethodGet)
 	}
@@ -122,6 +97,9 @@ func (r *resource) discovered() []metav1.APIResource {
 	own := metav1.APIResource{
 		Name: r.GroupVersionResource.Resource, SingularName: r.singular, Namespaced: r.Namespaced, Kind: r.Kind.Kind, Verbs: allVerbs,
 		ShortNames: r.shortNames, Categories: r.categories,
+	}
+	if r.review != nil {
+		own.Verbs = metav1.Verbs{"create"}
 	}
 	list := []metav1.APIResource{own}
 	add := func(name string, kind schema.GroupVersionKind, verbs ...string) {

@@ -82,7 +82,8 @@ func (r *resource) addPaths(paths map[string]any) {
 	if r.Namespaced {
 		scope = "/namespaces/{namespace}/"
 	}
-	collection, write := "/"+apiPath(r.GroupVersion())+scope+r.GroupVersionResource.Resource, operation("dryRun", "fieldManager", "fieldValidation")
+	collection := "/" + apiPath(r.GroupVersion()) + scope + r.GroupVersionResource.Resource
+	write := operation("dryRun", "fieldManager", "fieldValidation")
 	paths[collection] = map[string]any{"get": operation("labelSelector", "fieldSelector"), "post": write}
 	paths[collection+"/{name}"] = map[string]any{"get": operation(), "put": write, "patch": write, "delete": operation("dryRun")}
 }

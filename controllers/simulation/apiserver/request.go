@@ -55,7 +55,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 
 // notFound returns the error for a path that is not served.
 func notFound(method string) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, strings.ToLower(method), schema.GroupResource{}, "", "404 page not found", 0, true)
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, method, schema.GroupResource{}, "", "404 page not found", 0, true)
 }
 
 // serveResource answers a request for objects. The path is that behind the group and version.
@@ -64,14 +64,6 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, gv schema
 	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" && path[2] != "finalize" {
 		q.namespace, path = path[1], path[2:]
 	}
-	if kind := reviewKinds[path[0]]; reviews[gv.WithResource(path[0])] != nil && r.Method == http.MethodPost {
-		q.resource = &resource{}
-		q.resource.Kind = gv.WithKind(kind)
-		if err := q.serveReview(w, reviews[gv.WithResource(path[0])]); err != nil {
-			writeError(w, err)
-		}
-		return
-	}
 	q.resource = s.find(gv.WithResource(path[0]))
 	if len(path) > 1 {
 		q.name = path[1]
@@ -79,7 +71,8 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, gv schema
 	if len(path) > 2 {
 		q.subresource = path[2]
 	}
-	if q.resource == nil || len(path) > 3 || q.resource.Namespaced != (q.namespace != "") && (q.name != "" || q.namespace != "" || r.Method == http.MethodPost) {
+	isAcross := q.name == "" && q.namespace == "" && r.Method != http.MethodPost // It may be all namespaces.
+	if q.resource == nil || len(path) > 3 || q.resource.Namespaced != (q.namespace != "") && !isAcross {
 		writeError(w, notFound(r.Method))
 		return
 	}
@@ -91,6 +84,10 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, gv schema
 // serve answers the request. It writes nothing if it returns an error.
 func (q *request) serve(w http.ResponseWriter) error {
 	switch {
+	case q.resource.review != nil && q.Method == http.MethodPost:
+		return q.serveReview(w)
+	case q.resource.review != nil:
+		return apierrors.NewMethodNotSupported(q.resource.GroupResource(), strings.ToLower(q.Method))
 	case q.subresource == "scale" && q.resource.scale != nil:
 		return q.serveScale(w)
 	case q.subresource == "token" && q.resource.GroupVersionResource.Resource == "serviceaccounts":

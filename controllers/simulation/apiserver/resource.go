@@ -14,7 +14,8 @@ type resource struct {
 	memcluster.Resource
 	singular               string
 	shortNames, categories []string
-	columns                []column // with the name
+	columns                []column       // with the name
+	review                 map[string]any // Set if nothing is stored.
 	scale                  *apiextensionsv1.CustomResourceSubresourceScale
 }
 

@@ -78,31 +78,32 @@ func (q *request) scaleOf(object *unstructured.Unstructured) map[string]any {
 	}
 }
 
-// reviews are what is answered about kinds of which nothing is stored: the status of an object that is sent. Everyone may do everything.
-var reviews = map[schema.GroupVersionResource]map[string]any{
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): {"allowed": true},
-	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"):     {"allowed": true},
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"): {
-		"incomplete":       false,
-		"nonResourceRules": []any{map[string]any{"verbs": []any{"*"}, "nonResourceURLs": []any{"*"}}},
-		"resourceRules":    []any{map[string]any{"verbs": []any{"*"}, "apiGroups": []any{"*"}, "resources": []any{"*"}}},
-	},
-	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): {
-		"userInfo": map[string]any{"username": "admin", "groups": []any{"system:masters", "system:authenticated"}},
-	},
-}
-
-// reviewKinds are the kinds of the resources of reviews.
-var reviewKinds = map[string]string{
-	"selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
-	"selfsubjectrulesreviews": "SelfSubjectRulesReview", "selfsubjectreviews": "SelfSubjectReview",
+// reviews returns the resources of which nothing is stored: an object that is sent is answered with a status. Everyone may do everything.
+func reviews() []*resource {
+	of := func(kind schema.GroupVersionKind, status map[string]any) *resource {
+		r := &resource{singular: strings.ToLower(kind.Kind), review: status}
+		r.Kind, r.GroupVersionResource = kind, kind.GroupVersion().WithResource(r.singular+"s")
+		return r
+	}
+	all := []any{"*"}
+	return []*resource{
+		of(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), map[string]any{"allowed": true}),
+		of(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"), map[string]any{"allowed": true}),
+		of(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), map[string]any{
+			"incomplete": false, "nonResourceRules": []any{map[string]any{"verbs": all, "nonResourceURLs": all}},
+			"resourceRules": []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all}},
+		}),
+		of(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), map[string]any{
+			"userInfo": map[string]any{"username": "admin", "groups": []any{"system:masters", "system:authenticated"}},
+		}),
+	}
 }
 
 // serveReview answers with the object that is sent and its status.
-func (q *request) serveReview(w http.ResponseWriter, status map[string]any) error {
+func (q *request) serveReview(w http.ResponseWriter) error {
 	object, err := q.object()
 	if err == nil {
-		object.Object["status"] = status
+		object.Object["status"] = q.resource.review
 		writeJSON(w, http.StatusCreated, object.Object)
 	}
 	return err

@@ -1,6 +1,6 @@
-// Package apiserver is a Kubernetes API server on a cluster in memory, with what else a control plane does: a garbage collector, namespaces,
-// CustomResourceDefinitions that become resources, and objects that become ready. It listens nowhere: it is an http.Handler, and a transport
-// that calls it in the same process.
+// Package apiserver is a Kubernetes API server on a cluster in memory, with what else a control plane does: a garbage collector,
+// namespaces, CustomResourceDefinitions that become resources, and objects that become ready. It listens nowhere: it is an http.Handler,
+// and a transport that calls it in the same process.
 //
 // Everyone may do everything. An object of a kind with several versions is served in the one in which it was written.
 package apiserver
@@ -66,6 +66,9 @@ func New(config Config) (*Server, error) {
 		if !r.Custom { // Libretto's own come with their CustomResourceDefinitions.
 			s.serve(builtInResource(r))
 		}
+	}
+	for _, r := range reviews() {
+		s.resources[r.GroupVersionResource] = r
 	}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
 		if err := s.cluster.Seed(newNamespace(name)); err != nil {

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
@@ -244,7 +244,7 @@ func TestNamespaces(t *testing.T) {
 	eventually(t, func() error {
 		found, err := at.Get(t.Context(), "a", metav1.GetOptions{})
 		if err == nil && found.GetDeletionTimestamp() == nil {
-			err = fmt.Errorf("it is not being deleted")
+			err = errors.New("it is not being deleted")
 		}
 		return err
 	})
@@ -307,7 +307,7 @@ spec:
 	}
 	ready("2")
 	key := objectkey.Key{Kind: deployments.GroupVersion().WithKind("Deployment"), Namespace: "default", Name: "web"}
-	s.SetReady(key, ptr.To(false))
+	s.SetReady(key, new(false))
 	ready("0")
 	s.SetReady(key, nil)
 	ready("2")
@@ -333,7 +333,7 @@ spec:
 	must[*unstructured.Unstructured](t)(client.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}))
 	parents := client.Resource(greetings).Namespace("default")
 	must[*unstructured.Unstructured](t)(parents.Create(t.Context(), greeting(t, "parent"), metav1.CreateOptions{}))
-	s.SetReady(key, ptr.To(false)) // It is looked at after the parent.
+	s.SetReady(key, new(false)) // It is looked at after the parent.
 	ready("0")
 	if parent := must[*unstructured.Unstructured](t)(parents.Get(t.Context(), "parent", metav1.GetOptions{})); parent.Object["status"] != nil {
 		t.Errorf("the status of a parent was written: %v", parent.Object["status"])

@@ -33,7 +33,7 @@ func (q *request) serveWatch(w http.ResponseWriter, options metav1.ListOptions) 
 	var initial *unstructured.UnstructuredList
 	if sendsInitial || options.SendInitialEvents == nil && (options.ResourceVersion == "" || options.ResourceVersion == "0") {
 		var err error
-		if initial, err = endpoint.List(ctx, metav1.ListOptions{LabelSelector: options.LabelSelector, FieldSelector: options.FieldSelector}); err != nil {
+		if initial, err = endpoint.List(ctx, options); err != nil {
 			return err
 		}
 		options.ResourceVersion = initial.GetResourceVersion()
@@ -66,8 +66,8 @@ type eventStream struct {
 	err     error
 }
 
-// follow writes events until there are no more, or the client is gone. There is no need of bookmarks: a version stays as good as it is while
-// the resource does not change.
+// follow writes events until there are no more, or the client is gone. There is no need of bookmarks: a version stays as good as it is
+// while the resource does not change.
 func (s *eventStream) follow(ctx context.Context, events <-chan watch.Event) {
 	for s.err == nil {
 		select {

@@ -40,7 +40,8 @@ func (q *request) subresources() []string {
 	return []string{q.subresource}
 }
 
-// write makes a write and answers with what is stored then. With strict validation it is tried before, to see whether fields would be dropped.
+// write makes a write and answers with what is stored then. With strict validation it is tried before, to see whether fields would be
+// dropped.
 func (q *request) write(
 	w http.ResponseWriter, do func(at dynamic.ResourceInterface, options metav1.PatchOptions) (*unstructured.Unstructured, error),
 ) error {
@@ -102,9 +103,6 @@ func (q *request) serveCreate(w http.ResponseWriter) error {
 	if err := q.checkNamespace(object.GetName()); err != nil {
 		return err
 	}
-	if q.resource.isNamespace() {
-		withNamespaceFields(object)
-	}
 	return q.write(w, func(at dynamic.ResourceInterface, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
 		return at.Create(q.Context(), object, metav1.CreateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager})
 	})
@@ -136,7 +134,8 @@ func (q *request) serveUpdate(w http.ResponseWriter) error {
 		return err
 	}
 	if object.GetName() != q.name {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(), q.name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			object.GetName(), q.name))
 	}
 	return q.write(w, func(at dynamic.ResourceInterface, o metav1.PatchOptions) (*unstructured.Unstructured, error) {
 		return at.Update(q.Context(), object, metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager}, q.subresources()...)

@@ -30,8 +30,8 @@ type Others struct {
 	Changed []*unstructured.Unstructured
 }
 
-// MakeReady writes the status of an object that is ready. Nothing is made: a Deployment becomes ready without Pods. Custom resources get the
-// condition Ready.
+// MakeReady writes the status of an object that is ready. Nothing is made: a Deployment becomes ready without Pods. Custom resources get
+// the condition Ready.
 func (o *Others) MakeReady(ctx context.Context, object *unstructured.Unstructured) error {
 	gk := object.GroupVersionKind().GroupKind()
 	if gk.Group == v1alpha1.GroupName || readiness.InTable(gk) && readiness.Of(object).State == readiness.Ready {

@@ -93,8 +93,7 @@ func (c components) add(of reflect.Type) string {
 
 // addFields adds the fields of a struct to the properties of a model. Those that are always written are required.
 func (c components) addFields(of reflect.Type, model string, docs map[string]string, properties map[string]any, required *[]any) {
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "-" || !field.IsExported():
@@ -114,10 +113,11 @@ func (c components) addFields(of reflect.Type, model string, docs map[string]str
 		if docs[name] != "" {
 			property["description"] = docs[name]
 		}
-		for tag, extension := range map[string]string{"patchStrategy": "x-kubernetes-patch-strategy", "patchMergeKey": "x-kubernetes-patch-merge-key"} {
-			if is := field.Tag.Get(tag); is != "" {
-				property[extension] = is
-			}
+		if strategy := field.Tag.Get("patchStrategy"); strategy != "" {
+			property["x-kubernetes-patch-strategy"] = strategy
+		}
+		if key := field.Tag.Get("patchMergeKey"); key != "" {
+			property["x-kubernetes-patch-merge-key"] = key
 		}
 		addRelation(property, model, name)
 		properties[name] = property
