@@ -163,8 +163,8 @@ func (s *session) start(ctx context.Context) (err error) {
 		return err
 	}
 	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
-	all := newObjects(s.stream, wrong, client, s.isLive, livedefinition.ProgramOf(s.Process))
-	all.run(ctx, api)
+	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
+	all.run(ctx)
 	r := &recorder{stream: s.stream, ended: all.setFailing, passes: map[int64]*passDetails{}}
 	s.follow(ctx, r, &author{
 		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: t, client: client, applied: map[string]*applied{},

@@ -103,8 +103,8 @@ func (a *author) showProblems(problems []error) {
 	a.problems.put("", texts...)
 }
 
-// Prepare applies what is neither a definition nor a ConfigMap with scripts, as far as it has changed in the folder: what somebody has changed
-// in the cluster alone stays. What the folder does not have any more is deleted.
+// Prepare applies what is neither a definition nor a ConfigMap with scripts, as far as it has changed in the folder: what somebody has
+// changed in the cluster alone stays. What the folder does not have any more is deleted.
 func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []error) {
 	a.problems.setFiles(set)
 	scripts, present := map[types.NamespacedName]bool{}, map[string]bool{}
@@ -235,8 +235,7 @@ func (a *author) prune(ctx context.Context, present map[string]bool) (problems [
 		if present[key] {
 			continue
 		}
-		background := metav1.DeletePropagationBackground
-		err := a.client.Resource(gone.resource).Namespace(gone.namespace).Delete(ctx, gone.name, metav1.DeleteOptions{PropagationPolicy: &background})
+		err := a.client.Resource(gone.resource).Namespace(gone.namespace).Delete(ctx, gone.name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			problems = append(problems, fmt.Errorf("%s, which the folder does not have any more: %w", key, err))
 			continue

@@ -44,20 +44,18 @@ type objects struct {
 	stream   *stream
 	problems *problems
 	client   dynamic.Interface
+	api      discovery.DiscoveryInterface
 	// live is set for a cluster that is not this command's: of it only definitions, parents and children are shown.
 	live bool
 	// program is how users run this program.
 	program string
 
-	mu sync.Mutex
-	// byUID are all objects, and owned those of each controller.
+	mu    sync.Mutex
 	byUID map[types.UID]*object
-	owned map[types.UID]map[types.UID]bool
 	rules map[types.UID]definition
 	// failing are why the last passes of parents failed.
-	failing map[types.UID]string
-	// followed ends the watches.
-	followed map[schema.GroupResource]context.CancelFunc
+	failing  map[types.UID]string
+	followed map[schema.GroupResource]bool
 }
 
 var crdKind = apiextensionsv1.Kind("CustomResourceDefinition")
@@ -101,11 +99,12 @@ type editMessage struct {
 	Commands   []string `json:"commands"`
 }
 
-func newObjects(stream *stream, problems *problems, client dynamic.Interface, live bool, program string) *objects {
+func newObjects(
+	stream *stream, problems *problems, client dynamic.Interface, api discovery.DiscoveryInterface, live bool, program string,
+) *objects {
 	return &objects{
-		stream: stream, problems: problems, client: client, live: live, program: program, byUID: map[types.UID]*object{},
-		owned: map[types.UID]map[types.UID]bool{}, rules: map[types.UID]definition{}, failing: map[types.UID]string{},
-		followed: map[schema.GroupResource]context.CancelFunc{},
+		stream: stream, problems: problems, client: client, api: api, live: live, program: program, byUID: map[types.UID]*object{},
+		rules: map[types.UID]definition{}, failing: map[types.UID]string{}, followed: map[schema.GroupResource]bool{},
 	}
 }
 
@@ -116,14 +115,18 @@ var hidden = map[schema.GroupResource]bool{
 }
 
 // run follows definitions, what they name, and of this command's cluster all that there is, until ctx ends.
-func (o *objects) run(ctx context.Context, api discovery.DiscoveryInterface) {
+func (o *objects) run(ctx context.Context) {
 	for _, kind := range v1alpha1.DefinitionTypes() {
 		o.follow(ctx, v1alpha1.DefinitionResource(kind))
 	}
-	if o.live {
-		return
+	if !o.live {
+		o.discover(ctx)
 	}
-	lists, _ := api.ServerPreferredResources() // What can't be discovered is not shown.
+}
+
+// discover follows all that there is.
+func (o *objects) discover(ctx context.Context) {
+	lists, _ := o.api.ServerPreferredResources() // What can't be discovered is not shown.
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}, lists) {
 		version, _ := schema.ParseGroupVersion(list.GroupVersion)
 		for _, resource := range list.APIResources {
@@ -137,15 +140,17 @@ func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResour
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	gr := resource.GroupResource()
-	if o.followed[gr] != nil || hidden[gr] {
+	if o.followed[gr] || hidden[gr] {
 		return
 	}
-	watching, cancel := context.WithCancel(ctx)
-	o.followed[gr] = cancel
+	o.followed[gr] = true
 	informer := dynamicinformer.NewFilteredDynamicInformer(o.client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	_ = informer.SetTransform(func(value any) (any, error) { // It fails after a start alone.
 		if u, is := value.(*unstructured.Unstructured); is {
 			u.SetManagedFields(nil)
+			if o.live && u.GetKind() == "Secret" {
+				u.Object = map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": metadataOf(u)}
+			}
 		}
 		return value, nil
 	})
@@ -159,7 +164,7 @@ func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResour
 			o.remove(value.(*unstructured.Unstructured))
 		},
 	})
-	go informer.Run(watching.Done())
+	go informer.Run(ctx.Done())
 }
 
 // set notes an object that was added or has changed.
@@ -178,8 +183,8 @@ func (o *objects) set(ctx context.Context, resource schema.GroupResource, u *uns
 				o.follow(ctx, version.WithResource(rule.Resource))
 			}
 		}
-	case u.GroupVersionKind().GroupKind() == crdKind:
-		o.followCRD(ctx, u)
+	case u.GroupVersionKind().GroupKind() == crdKind && isEstablished(u):
+		o.discover(ctx)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -189,32 +194,15 @@ func (o *objects) set(ctx context.Context, resource schema.GroupResource, u *uns
 	shown := &object{Unstructured: u, resource: resource, role: roleOther}
 	if before := o.byUID[u.GetUID()]; before != nil {
 		shown.role, shown.definition = before.role, before.definition
-		o.disown(before)
 	}
 	o.byUID[u.GetUID()] = shown
-	if owner := ownerOf(u); owner != "" {
-		if o.owned[owner] == nil {
-			o.owned[owner] = map[types.UID]bool{}
-		}
-		o.owned[owner][u.GetUID()] = true
-	}
 	o.show(shown)
 }
 
-// followCRD follows what a CustomResourceDefinition defines. This command's own cluster may get it at any time.
-func (o *objects) followCRD(ctx context.Context, u *unstructured.Unstructured) {
-	var crd apiextensionsv1.CustomResourceDefinition
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd) != nil {
-		return
-	}
-	for _, version := range crd.Spec.Versions {
-		if isEstablished(u) && version.Served { // Of several versions the first one: an object is shown once.
-			o.follow(ctx, schema.GroupVersionResource{
-				Group: crd.Spec.Group, Version: version.Name, Resource: crd.Spec.Names.Plural,
-			})
-			return
-		}
-	}
+// metadataOf returns the metadata of an object without what it was applied with.
+func metadataOf(u *unstructured.Unstructured) any {
+	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	return u.Object["metadata"]
 }
 
 // isEstablished reports whether the API server serves what a CustomResourceDefinition defines.
@@ -296,22 +284,12 @@ func (o *objects) remove(u *unstructured.Unstructured) {
 	defer o.mu.Unlock()
 	uid := u.GetUID()
 	if before := o.byUID[uid]; before != nil {
-		o.disown(before)
 		o.stream.remove(string(uid), objectMessage{
 			Event: "DELETED", Role: before.role, State: "deleting", Owner: ownerOf(u), Definition: before.definition, Object: u.Object,
 		})
 	}
 	delete(o.byUID, uid)
 	delete(o.failing, uid)
-	if u.GroupVersionKind().GroupKind() == crdKind { // It may come back with other versions.
-		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
-		plural, _, _ := unstructured.NestedString(u.Object, "spec", "names", "plural")
-		gr := schema.GroupResource{Group: group, Resource: plural}
-		if end := o.followed[gr]; end != nil {
-			end()
-			delete(o.followed, gr)
-		}
-	}
 	if _, was := o.rules[uid]; was {
 		delete(o.rules, uid)
 		o.stream.drop("edit/" + string(uid))
@@ -344,14 +322,6 @@ func ownerOf(u *unstructured.Unstructured) types.UID {
 	return ""
 }
 
-func (o *objects) disown(before *object) {
-	owner := ownerOf(before.Unstructured)
-	delete(o.owned[owner], before.GetUID())
-	if len(o.owned[owner]) == 0 {
-		delete(o.owned, owner)
-	}
-}
-
 // showAll sends all objects whose roles have changed. The lock is held.
 func (o *objects) showAll() {
 	for _, shown := range o.byUID {
@@ -362,37 +332,24 @@ func (o *objects) showAll() {
 // show sends an object, and its children if it has become another thing. The lock is held.
 func (o *objects) show(shown *object) {
 	role, definition := o.roleOf(shown)
-	changed := role != shown.role || definition != shown.definition
+	changed := role != shown.role && (role == roleParent || shown.role == roleParent) || definition != shown.definition
 	shown.role, shown.definition = role, definition
 	if !o.live || role != roleOther {
 		state, message := o.stateOf(shown)
 		o.stream.put(string(shown.GetUID()), "object", objectMessage{
 			Event: "ADDED", Role: role, State: state, Message: message, Owner: ownerOf(shown.Unstructured), Definition: definition,
-			Object: o.visible(shown.Unstructured),
+			Object: shown.Object,
 		})
 	} else {
-		o.stream.remove(string(shown.GetUID()), objectMessage{Event: "DELETED", Role: role, Object: o.visible(shown.Unstructured)})
+		o.stream.remove(string(shown.GetUID()), objectMessage{Event: "DELETED", Role: role, Object: shown.Object})
 	}
 	if changed {
-		for uid := range o.owned[shown.GetUID()] {
-			o.show(o.byUID[uid])
+		for _, other := range o.byUID {
+			if ownerOf(other.Unstructured) == shown.GetUID() {
+				o.show(other)
+			}
 		}
 	}
-}
-
-// visible returns what is shown of an object: of a cluster that is not this command's own, no content of Secrets.
-func (o *objects) visible(u *unstructured.Unstructured) map[string]any {
-	if !o.live || u.GetKind() != "Secret" {
-		return u.Object
-	}
-	secret := u.DeepCopy()
-	for _, field := range []string{"data", "stringData"} {
-		delete(secret.Object, field)
-	}
-	annotations := secret.GetAnnotations()
-	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	secret.SetAnnotations(annotations)
-	return secret.Object
 }
 
 // roleOf returns what an object is, and of which definition.

@@ -42,9 +42,9 @@ type (
 	}
 	passDetails struct {
 		pass
-		Calls  []call       `json:"calls"`
-		Writes []wholeWrite `json:"writes"`
-		mu     sync.Mutex   // Calls and writes are concurrent.
+		Calls  []call     `json:"calls"`
+		Writes []write    `json:"writes"`
+		mu     sync.Mutex // Calls and writes are concurrent.
 		began  time.Time
 	}
 	reference struct {
@@ -60,11 +60,9 @@ type (
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 		Error     string `json:"error"`
-	}
-	wholeWrite struct {
-		write
-		Before map[string]any `json:"before"`
-		After  map[string]any `json:"after"`
+		// Before and After are absent in lists, and where there is nothing.
+		Before map[string]any `json:"before,omitempty"`
+		After  map[string]any `json:"after,omitempty"`
 	}
 	call struct {
 		Hook     string         `json:"hook"`
@@ -153,7 +151,8 @@ func (r *recorder) End(ctx context.Context, err error) {
 	}
 	p.pass.Writes = []write{}
 	for _, w := range p.Writes {
-		p.pass.Writes = append(p.pass.Writes, w.write)
+		w.Before, w.After = nil, nil
+		p.pass.Writes = append(p.pass.Writes, w)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +183,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if p == nil || request.Method == http.MethodGet || request.URL.Query().Has("dryRun") || !isWritten(path) {
 		return t.next.RoundTrip(request)
 	}
-	w := wholeWrite{write: write{Verb: verbOf(request, isStatus)}}
+	w := write{Verb: verbOf(request, isStatus)}
 	if request.Method != http.MethodPost {
 		w.Before = t.get(request, path)
 	}

@@ -29,7 +29,7 @@ type message struct {
 	// since is the number of the first message of its key: who has seen that is told of a change, others of an addition.
 	since int64
 	line  []byte
-	// isGone is set for the deletion of an object, which nobody needs to be told of who has not seen it. replaced is set if another one counts.
+	// isGone is set for the deletion of an object, of which those are told who have seen it. replaced is set if another message counts.
 	isGone, replaced bool
 }
 
@@ -126,7 +126,7 @@ func (s *stream) after(number int64) (lines [][]byte, last int64, changed <-chan
 	return lines, s.number, s.changed, true
 }
 
-// ServeHTTP sends all messages, then that these were all, and then each one that comes, until the request ends. One that can't keep up misses
+// ServeHTTP sends all messages, then that these were all, and then each one that comes, until the request ends. Who can't keep up misses
 // what others have taken the place of.
 func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")

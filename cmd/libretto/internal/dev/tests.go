@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
@@ -134,7 +133,7 @@ const exploreTimeout = 2 * time.Minute
 // exploreStep is a step of a counterexample.
 type exploreStep struct {
 	Title   string           `json:"title"`
-	Writes  []wholeWrite     `json:"writes"`
+	Writes  []write          `json:"writes"`
 	Objects []map[string]any `json:"objects"`
 }
 
@@ -148,11 +147,9 @@ func (t *tests) explore(ctx context.Context, file, name string) (steps []explore
 	}
 	steps = []exploreStep{}
 	for _, s := range found {
-		step := exploreStep{Title: s.Title, Writes: []wholeWrite{}, Objects: []map[string]any{}}
+		step := exploreStep{Title: s.Title, Writes: []write{}, Objects: []map[string]any{}}
 		for _, w := range s.Writes {
-			shown := wholeWrite{write: write{
-				Verb: strings.ToLower(string(w.Verb)), Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name, Error: textOf(w.Err),
-			}}
+			shown := write{Verb: string(w.Verb), Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name, Error: textOf(w.Err)}
 			if w.Before != nil {
 				shown.Before = w.Before.Object
 			}
