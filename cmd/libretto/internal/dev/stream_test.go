@@ -115,3 +115,13 @@ func TestFollow(t *testing.T) {
 		}
 	}
 }
+
+// objectIn returns the object of a line, or nil if it has none.
+func objectIn(t *testing.T, line []byte) *objectMessage {
+	t.Helper()
+	var m struct{ Object *objectMessage }
+	if err := json.Unmarshal(line, &m); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return m.Object
+}

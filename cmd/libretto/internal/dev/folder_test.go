@@ -1,0 +1,314 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
+	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
+)
+
+// TestMain builds kustomizations too: the folder starts the test binary for that.
+func TestMain(m *testing.M) {
+	kustomize.Main()
+	os.Exit(m.Run())
+}
+
+// newCluster returns clients of a cluster in memory.
+func newCluster(t *testing.T) (dynamic.Interface, discovery.DiscoveryInterface) {
+	t.Helper()
+	server, err := apiserver.New(apiserver.Config{Clock: clock.RealClock{}, Log: logr.Discard(), ReadyAfter: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	go func() {
+		server.Run(ctx)
+		close(done)
+	}()
+	client, clientErr := dynamic.NewForConfig(server.RESTConfig())
+	api, err := discovery.NewDiscoveryClientForConfig(server.RESTConfig())
+	if err := errors.Join(clientErr, err); err != nil {
+		t.Fatal(err)
+	}
+	return client, api
+}
+
+// newAuthor returns a folder that is applied to a cluster in memory.
+func newAuthor(t *testing.T) *author {
+	t.Helper()
+	client, api := newCluster(t)
+	s, root := newStream(), t.TempDir()
+	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &author{
+		stream: s, problems: &problems{stream: s, root: root, bySource: map[string][]string{}}, root: root, engines: registry,
+		tests: &tests{started: make(chan struct{}, 1)}, client: client, applied: map[string]*applied{},
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
+	}
+}
+
+// prepare writes the files of the folder in the place of those that are there, and returns what can't be applied.
+func (a *author) prepare(t *testing.T, files map[string]string) string {
+	t.Helper()
+	entries, err := os.ReadDir(a.root)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(a.root, entry.Name())))
+	}
+	for name, text := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(a.root, name), []byte(text), 0o600))
+	}
+	set, loadErr := manifest.Load(t.Context(), manifest.Options{Filenames: []string{a.root}, IsScript: standard.IsScript})
+	if err := errors.Join(err, loadErr); err != nil {
+		t.Fatal(err)
+	}
+	a.Read(files, nil)
+	a.Applied(a.Prepare(t.Context(), set))
+	return strings.Join(a.problems.bySource[""], "\n")
+}
+
+const (
+	crd = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.example.com}, spec: {
+  group: example.com, scope: Namespaced, names: {kind: Shop, plural: shops}, versions: [{name: v1, served: true, storage: true, schema: {
+    openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
+	shop            = "{apiVersion: example.com/v1, kind: Shop, metadata: {namespace: mall, name: s}, spec: {size: 1}}"
+	shopsDefinition = `{apiVersion: metacontroller.k8s.io/v1alpha1, kind: CompositeController, metadata: {name: shops}, spec: {
+  parentResource: {apiVersion: example.com/v1, resource: shops, labelSelector: {matchLabels: {open: "yes"}}},
+  childResources: [{apiVersion: v1, resource: configmaps}],
+  scriptSources: [{configMap: {namespace: hooks, name: shops}}], hooks: {sync: {version: v2, script: {path: sync.js}}}}}`
+	hooks = "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: hooks, name: shops}, data: {sync.js: 'x'}}"
+)
+
+// TestPrepare changes a folder and the cluster in turn.
+func TestPrepare(t *testing.T) {
+	a := newAuthor(t)
+	shops := a.client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "shops"}).Namespace("mall")
+	size := func() any {
+		object, err := shops.Get(t.Context(), "s", metav1.GetOptions{})
+		if err != nil {
+			return apierrors.ReasonForError(err)
+		}
+		return object.Object["spec"].(map[string]any)["size"]
+	}
+	check := func(reason string, problem string, want any, files ...string) {
+		t.Helper()
+		named := map[string]string{}
+		for i, text := range files {
+			named[fmt.Sprint(i, ".yaml")] = text
+		}
+		if got := a.prepare(t, named); (got == "") != (problem == "") || !strings.Contains(got, problem) {
+			t.Errorf("%s: problems %q, want %q", reason, got, problem)
+		}
+		if got := size(); got != want {
+			t.Errorf("%s: %v, want %v", reason, got, want)
+		}
+	}
+	check("an empty folder has a beginning", "libretto init", metav1.StatusReasonNotFound)
+	check("its kind is unknown", `0.yaml:1:1: Shop mall/s: no matches for kind "Shop" in version "example.com/v1": put its CustomResourceDefinition`,
+		metav1.StatusReasonNotFound, shop)
+	check("it is applied with its kind and namespace", "", int64(1), shop, crd, shopsDefinition, hooks)
+	if _, err := shops.Patch(t.Context(), "s", types.MergePatchType, []byte(`{"spec": {"size": 2}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	check("what somebody tries stays", "", int64(2), shop, crd, shopsDefinition)
+	check("until it is edited in the folder", "", int64(3), strings.Replace(shop, "size: 1", "size: 3", 1), crd, shopsDefinition)
+	check("it would be another one each time", "give it a name", int64(3), strings.Replace(shop, "size: 1", "size: 3", 1), crd, shopsDefinition,
+		strings.Replace(shop, "name: s", "generateName: s", 1))
+	check("what the folder does not have any more is deleted", "", metav1.StatusReasonNotFound, crd)
+	core := func(resource string) dynamic.NamespaceableResourceInterface {
+		return a.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
+	}
+	for _, name := range []string{"mall", "hooks"} {
+		if _, err := core("namespaces").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Errorf("namespace %s: %v", name, err)
+		}
+	}
+	if _, err := core("configmaps").Namespace("hooks").Get(t.Context(), "shops", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap of scripts is the host's to apply: %v", err)
+	}
+}
+
+// TestProblems checks how the problems of the folder and of definitions are named.
+func TestProblems(t *testing.T) {
+	a := newAuthor(t)
+	a.prepare(t, map[string]string{"a.yaml": shopsDefinition, "b.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: hooks, name: shops}
+data:
+  sync.js: |
+    a
+    b
+`})
+	a.problems.put("uid", "CompositeController shops: ConfigMap hooks/shops: sync.js:2:1: unexpected b\nrevision a goes on serving",
+		"CompositeController shops: spec.hooks.sync: it is missing", "CompositeController other: whatever")
+	a.problems.put("", a.root+"/c.yaml:1: it can't be read")
+	lines, _, _, _ := a.stream.after(0)
+	want := `{"problems":["c.yaml:1: it can't be read",` +
+		`"b.yaml:7:5: CompositeController shops: unexpected b\nrevision a goes on serving",` +
+		`"a.yaml:4:80: CompositeController shops: spec.hooks.sync: it is missing","CompositeController other: whatever"]}` + "\n"
+	if diff := cmp.Diff(want, string(lines[len(lines)-1])); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	a.problems.put("uid")
+	a.Read(map[string]string{}, nil)
+	if got := a.problems.bySource[""]; len(got) != 1 || !strings.Contains(got[0], "libretto init") {
+		t.Errorf("an empty folder: %q", got)
+	}
+}
+
+// TestObjects follows a cluster, and checks what its objects are taken for, in whatever order they come.
+func TestObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		live   bool
+		want   map[string]string
+	}{
+		"own": {
+			reason: "all is shown", want: map[string]string{
+				"CompositeController shops": "definition ", "Shop s": "parent CompositeController shops", "Shop closed": "other ",
+				"ConfigMap child": "child CompositeController shops", "ConfigMap unowned": "other ",
+				"Secret password": "child CompositeController shops",
+			},
+		},
+		"live": {
+			reason: "of another cluster only what definitions are about, and nothing secret", live: true, want: map[string]string{
+				"CompositeController shops": "definition ", "Shop s": "parent CompositeController shops",
+				"ConfigMap child": "child CompositeController shops",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			client, api := newCluster(t)
+			s := newStream()
+			o := newObjects(s, &problems{stream: s, root: ".", bySource: map[string][]string{}}, client, api, c.live, "libretto")
+			o.run(t.Context())
+			a := newAuthor(t)
+			a.client, a.mapper = client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api))
+			open := strings.Replace(shop, "name: s", "name: s, labels: {open: 'yes'}", 1)
+			closed := strings.Replace(shop, "name: s", "name: closed", 1)
+			if got := a.prepare(t, map[string]string{"a.yaml": crd, "b.yaml": open, "c.yaml": closed}); got != "" {
+				t.Fatal(got)
+			}
+			parent, err := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "shops"}).Namespace("mall").
+				Get(t.Context(), "s", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := fmt.Sprintf(", ownerReferences: [{apiVersion: example.com/v1, kind: Shop, name: s, controller: true, uid: %s}]}", parent.GetUID())
+			if got := a.prepare(t, map[string]string{
+				"a.yaml": crd, "b.yaml": open, "c.yaml": closed,
+				"d.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: mall, name: child" + owner + "}",
+				"e.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: mall, name: unowned}}",
+				"f.yaml": "{apiVersion: v1, kind: Secret, metadata: {namespace: mall, name: password" + owner + ", data: {a: c2VjcmV0}}",
+			}); got != "" {
+				t.Fatal(got)
+			}
+			set, err := manifest.Load(t.Context(), manifest.Options{Filenames: []string{writeFile(t, shopsDefinition)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.apply(t.Context(), set.Definitions[0]); err != nil {
+				t.Fatal(err)
+			}
+			awaitShown(t, s, c.want)
+			o.setFailing(parent.GetUID(), "boom")
+			if got := shownIn(t, s)["Shop s"]; got.State != "failing" || got.Message != "boom" {
+				t.Errorf("a parent whose pass failed: %+v", got)
+			}
+			definitions := schema.GroupVersionResource{Group: "metacontroller.k8s.io", Version: "v1alpha1", Resource: "compositecontrollers"}
+			if err := client.Resource(definitions).Delete(t.Context(), "shops", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{}
+			for name := range c.want {
+				if !c.live && name != "CompositeController shops" {
+					want[name] = "other "
+				}
+			}
+			awaitShown(t, s, want)
+		})
+	}
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// shownIn returns the objects of a stream by kind and name.
+func shownIn(t *testing.T, s *stream) map[string]objectMessage {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]objectMessage{}
+	for _, m := range s.byKey {
+		object := objectIn(t, m.line)
+		if m.isGone || object == nil {
+			continue
+		}
+		u := unstructured.Unstructured{Object: object.Object}
+		all[u.GetKind()+" "+u.GetName()] = *object
+	}
+	return all
+}
+
+// awaitShown waits until objects of a stream are of the roles and definitions that are wanted, and no others are, but for the cluster's own.
+func awaitShown(t *testing.T, s *stream, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	deadline := time.Now().Add(20 * time.Second)
+	for !maps.Equal(got, want) {
+		_, _, changed, _ := s.after(0)
+		clear(got)
+		for name, object := range shownIn(t, s) {
+			kind, _, _ := strings.Cut(name, " ")
+			if !slices.Contains([]string{"Namespace", "ServiceAccount", "CustomResourceDefinition"}, kind) {
+				got[name] = object.Role + " " + object.Definition
+			}
+		}
+		if maps.Equal(got, want) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Until(deadline)):
+			t.Fatalf("-want +got:\n%s", cmp.Diff(want, got))
+		}
+	}
+}
