@@ -150,6 +150,7 @@ func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap,
 	if contents.Err != nil {
 		return nil, contents.Err
 	}
+	s.options.overlayIn(path, contents.Files)
 	c := &configMap{data: map[string]string{}, files: map[string]string{}, problems: contents.Problems}
 	if before := s.configMaps[name]; before != nil {
 		c.object = before.object
@@ -246,6 +247,7 @@ func (s *Set) directory(root, name string) scripts.Contents {
 	contents, known := s.directories[at]
 	if !known {
 		read := directory.Read(root, name)
+		s.options.overlayIn(at, read.Files)
 		contents = scripts.Contents{Files: read.Files, Problems: read.Problems, Err: read.Err}
 		s.directories[at] = contents
 	}

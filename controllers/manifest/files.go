@@ -85,6 +85,9 @@ func (r *reader) addFile(name string) error {
 	if err := r.options.Within.Check(name); err != nil {
 		return err
 	}
+	if text, found := r.options.overlaid(name); found {
+		return r.addText(name, strings.NewReader(text))
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return err

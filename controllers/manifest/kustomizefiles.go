@@ -87,8 +87,11 @@ func (f *kustomizeFiles) ReadFile(path string) ([]byte, error) {
 		if f.err = f.reader.options.Within.Check(path); f.err != nil {
 			return nil, f.err
 		}
-		var err error
-		if text, err = readRegular(path); err != nil {
+		if unsaved, found := f.reader.options.overlaid(shown); found {
+			text = []byte(unsaved)
+		} else if read, err := readRegular(path); err == nil {
+			text = read
+		} else {
 			return nil, err
 		}
 		f.text[shown], f.names = text, append(f.names, shown)

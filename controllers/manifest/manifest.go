@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -54,6 +55,27 @@ type Options struct {
 	Within Boundary
 	// Ignore reports whether a file of a directory is not read, and not among those that are skipped. Nil means none.
 	Ignore func(name string) bool
+	// Overlay has texts in place of those that files have, by absolute path, such as what an editor has not saved.
+	Overlay map[string]string
+}
+
+// overlaid returns the text in the place of a file's, if there is one.
+func (o Options) overlaid(name string) (string, bool) {
+	if len(o.Overlay) == 0 {
+		return "", false
+	}
+	absolute, err := filepath.Abs(name)
+	text, found := o.Overlay[absolute]
+	return text, found && err == nil
+}
+
+// overlayIn puts texts in the place of those of the files of a directory, by their paths below it.
+func (o Options) overlayIn(directory string, files map[string]string) {
+	for name := range files {
+		if text, found := o.overlaid(filepath.Join(directory, filepath.FromSlash(name))); found {
+			files[name] = text
+		}
+	}
 }
 
 // Set is what was loaded.

@@ -217,6 +217,34 @@ func TestScriptsDirectory(t *testing.T) {
 	}
 }
 
+// TestOverlay checks that texts take the place of those of files: of manifests, of what a kustomization is made of, and of directories.
+func TestOverlay(t *testing.T) {
+	root := unpack(t, folder)
+	t.Chdir(root)
+	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	set, err := Load(t.Context(), Options{
+		Filenames: []string{"one.yaml", "built"}, ScriptsDir: ".", Scripts: map[scripts.ObjectName]string{scripts.ConfigMapName("default", "two"): "built/lib"},
+		Overlay: map[string]string{
+			at("one.yaml"): "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {a: x}", at("built/lib/a.js"): "let y\n", at("none.yaml"): "a: b",
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := describe(set.Objects)[0]; got != "ConfigMap other at one.yaml:1:1" {
+		t.Errorf("the first object is %s", got)
+	}
+	for name, origin := range map[string]scripts.Origin{
+		"a generated ConfigMap": {ConfigMap: types.NamespacedName{Namespace: "default", Name: set.Objects[2].GetName()}}, "a directory": {Directory: "built/lib"},
+		"a directory for a ConfigMap": {ConfigMap: types.NamespacedName{Namespace: "default", Name: "two"}},
+	} {
+		files := set.Contents(origin).Files
+		if files["lib.js"] != "let y\n" && files["a.js"] != "let y\n" {
+			t.Errorf("%s has %v", name, files)
+		}
+	}
+}
+
 // TestArtifacts checks that a directory holds what the artifact of an object of Flux does.
 func TestArtifacts(t *testing.T) {
 	t.Chdir(unpack(t, folder))

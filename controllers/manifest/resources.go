@@ -288,3 +288,6 @@ func Unvalidated(resource memcluster.Resource, advice string) string {
 	return fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: %s", resource.Kind.Kind, resource.Kind.GroupVersion(),
 		advice)
 }
+
+// All returns the resources that are known.
+func (r *KnownResources) All() []discovery.Resource { return slices.Collect(maps.Values(r.known)) }
