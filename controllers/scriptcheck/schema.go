@@ -2,6 +2,7 @@ package scriptcheck
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -62,6 +63,9 @@ type shape struct {
 	fields map[string]*shape
 	rest   *shape
 	isOpen bool
+	// name is that of the Go type, if it is one, and docs describe fields.
+	name string
+	docs map[string]string
 	// isClosed refuses unknown keys in brackets too: it is for groups of objects, whose names are no identifiers.
 	isClosed bool
 	// isKubernetes is a type of the version of Kubernetes that this program is built with: a cluster may have one with more fields.
@@ -136,6 +140,7 @@ func (g goShapes) of(t reflect.Type) *shape {
 		s.types, s.rest = object, g.of(t.Elem())
 	case reflect.Struct:
 		s.types, s.fields, s.isKubernetes = object, map[string]*shape{}, strings.HasPrefix(t.PkgPath(), "k8s.io/")
+		s.name, s.docs = t.Name(), map[string]string{}
 		g.addFields(s, t)
 	case reflect.Interface:
 		*s = *anything
@@ -161,6 +166,9 @@ func (g goShapes) marshaled(t reflect.Type, s *shape) bool {
 }
 
 func (g goShapes) addFields(s *shape, t reflect.Type) {
+	if described, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
+		maps.Copy(s.docs, described.SwaggerDoc())
+	}
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
@@ -204,10 +212,10 @@ func (g goShapes) custom(props *apiextensionsv1.JSONSchemaProps) *shape {
 		}
 	}
 	if len(props.Properties) > 0 {
-		s.fields = map[string]*shape{}
+		s.fields, s.docs = map[string]*shape{}, map[string]string{}
 		for name := range props.Properties {
 			property := props.Properties[name]
-			s.fields[name] = g.custom(&property)
+			s.fields[name], s.docs[name] = g.custom(&property), property.Description
 		}
 	}
 	switch more := props.AdditionalProperties; {

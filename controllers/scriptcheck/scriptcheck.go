@@ -29,6 +29,9 @@ type Finding struct {
 
 // Checker checks the scripts of some definitions. It is safe for concurrent use.
 type Checker struct {
+	// Watch is called with the fields that scripts name, unless it is nil.
+	Watch func(Member)
+
 	mu     sync.Mutex
 	kinds  kinds
 	places places
@@ -71,6 +74,7 @@ func (c *Checker) Check(h Hook, o *engines.Outline, locate func(engines.Location
 		return
 	}
 	w := newWalker(o, &c.kinds, c.places, locate)
+	w.watch = c.Watch
 	given := &typed{asked, request}
 	if h.Signature == engines.HTTPContext {
 		given.path = "context"

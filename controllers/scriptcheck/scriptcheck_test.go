@@ -2,6 +2,7 @@ package scriptcheck
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,8 +42,55 @@ spec:
           status: {type: object, properties: {ready: {type: integer}}}
 `
 
-// found returns what is found in a script of the hook sync, without its places.
-func found(t *testing.T, h Hook, path, text string) []string {
+// TestWatch checks what an editor is told of the fields that a script names.
+func TestWatch(t *testing.T) {
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal([]byte(strings.Replace(crd, "image: {type: string}", "image: {type: string, description: The image.}", 1)), &definition); err != nil {
+		t.Fatal(err)
+	}
+	app := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}
+	h := Hook{Definition: "CompositeController", Name: "sync", Parents: []schema.GroupVersionKind{app}, Children: []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}}
+	const text = `export function sync({ parent, children }) {
+  const pods = children["Pod.v1"];
+  return { status: { ready: parent.spec.image.length }, children: [{ apiVersion: "v1", kind: "Pod", metadata: { name: parent.nothing } }] };
+}`
+	got := map[string]string{}
+	c := New(&definition)
+	c.Watch = func(m Member) {
+		f, known := m.Field()
+		if m.Name == "parent" {
+			got["type"] = m.Type()
+		}
+		got[m.Path+" "+m.Name] = fmt.Sprint(known, " ", f.Type, " ", f.Doc != "", " ", len(m.Fields()))
+	}
+	c.Check(h, outlineOf(t, h, "sync.js", text), func(at engines.Location) (engines.Location, bool) { return at, true })
+	want := map[string]string{
+		"type": "CompositeRequest", "request parent": "true an object false 6", "request children": "true an object false 6", "children Pod.v1": "true an object false 1",
+		"parent spec": "true an object false 5", "parent.spec image": "true a string true 9", " status": "true an object false 9", "status ready": "true an integer false 1",
+		"Pod metadata": "true an object true 5", "Pod.metadata name": "true a string true 15", "parent nothing": "false  false 5",
+	}
+	for name, said := range want {
+		if name == "type" && got[name] != said || name != "type" && !strings.HasPrefix(got[name], said[:strings.LastIndex(said, " ")]) {
+			t.Errorf("%s: %q, want %q", name, got[name], said)
+		}
+	}
+	m, ok := c.At(app, "spec", "ports", "[]")
+	if !ok || !slices.Equal(m.Names(), []string{"port"}) {
+		t.Errorf("an item of ports has %v", m.Names())
+	}
+	if m, ok = c.At(app, "spec", "tier"); !ok || !slices.Equal(m.Values(), []string{"Free", "Paid"}) {
+		t.Errorf("tier is one of %v", m.Values())
+	}
+	if _, ok = c.At(app, "spec", "none"); ok {
+		t.Error("there is a field that there is not")
+	}
+	if m, ok = c.At(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "spec", "template", "spec", "containers", "[]"); !ok || len(m.Fields()) < 10 {
+		t.Errorf("a container has %v", m.Names())
+	}
+}
+
+// outlineOf returns the outline of a script.
+func outlineOf(t *testing.T, h Hook, path, text string) *engines.Outline {
 	t.Helper()
 	registry, err := engines.NewRegistry(engines.Config{}, standard.Scripts()...)
 	if err != nil {
@@ -57,15 +105,22 @@ func found(t *testing.T, h Hook, path, text string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	outline, err := engines.UnmarshalOutline(p.Outline().Marshal())
+	if err != nil || outline == nil {
+		t.Fatalf("no outline: %v", err)
+	}
+	return outline
+}
+
+// found returns what is found in a script of the hook sync, without its places.
+func found(t *testing.T, h Hook, path, text string) []string {
+	t.Helper()
+	outline := outlineOf(t, h, path, text)
 	var definition apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal([]byte(crd), &definition); err != nil {
 		t.Fatal(err)
 	}
 	c := New(&definition)
-	outline, err := engines.UnmarshalOutline(p.Outline().Marshal())
-	if err != nil || outline == nil {
-		t.Fatalf("no outline: %v", err)
-	}
 	c.Check(h, outline, func(at engines.Location) (engines.Location, bool) { return at, at.File == path })
 	var all []string
 	for _, f := range c.Findings() {

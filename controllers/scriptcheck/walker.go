@@ -35,6 +35,7 @@ type walker struct {
 	variables, fields map[string]bool
 	assigned          map[assignment]bool
 	silent            bool
+	watch             func(Member)
 }
 
 // assignment is one to a field of an object that is made at a place.

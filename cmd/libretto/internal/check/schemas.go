@@ -1,6 +1,8 @@
 package check
 
 import (
+	"context"
+	"maps"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -8,13 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/scriptcheck"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // schemasOf returns a checker with the schemas of the CustomResourceDefinitions of a set.
-func schemasOf(set *manifest.Set) *scriptcheck.Checker {
+func schemasOf(set *manifest.Set) *scriptcheck.Checker { return scriptcheck.New(CRDs(set)...) }
+
+// CRDs returns the CustomResourceDefinitions of a set.
+func CRDs(set *manifest.Set) []*apiextensionsv1.CustomResourceDefinition {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, object := range set.CRDs {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -22,7 +28,7 @@ func schemasOf(set *manifest.Set) *scriptcheck.Checker {
 			crds = append(crds, crd)
 		}
 	}
-	return scriptcheck.New(crds...)
+	return crds
 }
 
 // checkSchemas checks the scripts of a definition against the schemas of its objects.
@@ -61,4 +67,59 @@ func (r *run) reportSchemas() {
 		}
 		r.add(Finding{Severity: severity, Reason: reasonSchemaMismatch, Location: f.Location, Message: f.Message})
 	}
+}
+
+// Watch calls watch with the fields that scripts name which have a file of the set, with text in the file's place. What else is wrong with
+// them does not matter, as long as they load.
+func Watch(ctx context.Context, set *manifest.Set, registry *engines.Registry, file, text string, watch func(scriptcheck.Member)) {
+	r := &run{set: set, registry: registry, resources: set.Known(), schemas: schemasOf(set)}
+	r.schemas.Watch = watch
+	for _, object := range set.Definitions {
+		spec, err := Scripts(set, object)
+		if err != nil || len(spec.Hooks) == 0 {
+			continue
+		}
+		spec.Outline = true
+		compiled, err := scripts.Compile(ctx, registry, spec, set.Contents)
+		if err != nil {
+			continue
+		}
+		contents, found := contentsWith(set, object, spec, compiled, file, text)
+		if !found {
+			continue
+		}
+		if compiled, err = scripts.Compile(ctx, registry, spec, contents); err == nil {
+			d := &definitionCheck{run: r, object: object, name: manifest.Name(object)}
+			d.checkSchemas(spec, compiled)
+		}
+	}
+}
+
+// contentsWith returns what the sources of scripts hold, with another text of a file. It reports whether one of them has it.
+func contentsWith(
+	set *manifest.Set, object *document.Object, spec scripts.Spec, compiled *scripts.Compiled, file, text string,
+) (contents func(scripts.Origin) scripts.Contents, found bool) {
+	changed := map[scripts.Origin]scripts.Contents{}
+	for name, origin := range compiled.Origins {
+		if origin.Hook != "" || set.Locate(object, spec, origin, engines.Location{File: name, Line: 1}).File != file {
+			continue
+		}
+		c := set.Contents(origin)
+		key, known := spec.KeyOf(origin, name)
+		for other := range c.Files { // A directory has a prefix at most.
+			if !known && (other == name || strings.HasSuffix(name, "/"+other)) {
+				key = other
+			}
+		}
+		if c.Files = maps.Clone(c.Files); key != "" {
+			c.Files[key] = text
+			changed[origin] = c
+		}
+	}
+	return func(origin scripts.Origin) scripts.Contents {
+		if c, ok := changed[origin]; ok {
+			return c
+		}
+		return set.Contents(origin)
+	}, len(changed) > 0
 }
