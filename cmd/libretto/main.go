@@ -22,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/diff"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/explain"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/history"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/lsp"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/push"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/rbac"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
@@ -85,5 +86,5 @@ func arguments(line []string) []string {
 var commands = []func(cli.Process) *cobra.Command{
 	serve.Command, scaffold.Command, dev.Command, check.Command, render.Command, test.Command, diff.Command, explain.Command, capture.Command,
 	rollout.Command, rollback.Command, history.Command, revision.Command, bundle.Command, push.Command, crd.Command, types.Command,
-	rbac.Command, versions.Command,
+	rbac.Command, lsp.Command, versions.Command,
 }

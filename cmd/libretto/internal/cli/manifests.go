@@ -29,6 +29,11 @@ func (m *ManifestFlags) AddTo(f *pflag.FlagSet) {
 	if f.Lookup("namespace") == nil { // A command that has the flag sets Namespace.
 		f.StringVarP(&m.Namespace, "namespace", "n", "default", "namespace of objects without one")
 	}
+	m.AddScriptsTo(f)
+}
+
+// AddScriptsTo adds those of the flags that say where scripts are.
+func (m *ManifestFlags) AddScriptsTo(f *pflag.FlagSet) {
 	f.StringArrayVar(&m.scripts, "scripts", nil, "NAMESPACE/NAME=DIRECTORY: take the files of a directory for the keys of that ConfigMap, "+
 		"as kubectl create configmap --from-file does; KIND/NAMESPACE/NAME=DIRECTORY: for the artifact of that object of Flux; may be repeated")
 	f.StringVar(&m.ScriptsDir, "scripts-dir", "", "directory that script sources of kind directory are below, like that of serve")

@@ -12,11 +12,11 @@ import (
 // jsonReporter writes one document after the last result.
 type jsonReporter struct {
 	out     io.Writer
-	results []jsonResult
+	results []JSONResult
 }
 
-// jsonReport is the document: its fields are described in docs/reference/reports.md.
-type jsonReport struct {
+// JSONReport is the document of --output json: its fields are described in docs/reference/reports.md.
+type JSONReport struct {
 	Passed          int          `json:"passed"`
 	Failed          int          `json:"failed"`
 	Errored         int          `json:"errored"`
@@ -24,14 +24,15 @@ type jsonReport struct {
 	NotRun          int          `json:"notRun"`
 	Seed            uint64       `json:"seed,omitempty"`
 	DurationSeconds float64      `json:"durationSeconds"`
-	Results         []jsonResult `json:"results"`
+	Results         []JSONResult `json:"results"`
 	// Coverage is absent unless --coverage is given.
 	Coverage *coverage.Report `json:"coverage,omitempty"`
 	// Benchmarks are absent unless --bench is given.
 	Benchmarks []benchmark `json:"benchmarks,omitempty"`
 }
 
-type jsonResult struct {
+// JSONResult is the result of a case.
+type JSONResult struct {
 	File            string                 `json:"file"`
 	Name            string                 `json:"name"`
 	Line            int                    `json:"line,omitempty"`
@@ -39,11 +40,12 @@ type jsonResult struct {
 	Outcome         controllertest.Outcome `json:"outcome"`
 	Reason          string                 `json:"reason,omitempty"`
 	DurationSeconds float64                `json:"durationSeconds"`
-	Failures        []jsonFailure          `json:"failures,omitempty"`
+	Failures        []JSONFailure          `json:"failures,omitempty"`
 	Logs            []string               `json:"logs,omitempty"`
 }
 
-type jsonFailure struct {
+// JSONFailure is why a case did not pass.
+type JSONFailure struct {
 	jsonPlace
 	Check   controllertest.Check `json:"check,omitempty"`
 	Message string               `json:"message"`
@@ -62,12 +64,12 @@ func placeOf(at engines.Location) jsonPlace { return jsonPlace(at) }
 
 // Report keeps a result.
 func (j *jsonReporter) Report(r controllertest.Result) error {
-	result := jsonResult{
+	result := JSONResult{
 		File: r.File, Name: r.Name, Line: r.Location.Line, Column: r.Location.Column, Outcome: r.Outcome, Reason: r.Reason,
 		DurationSeconds: r.Duration.Seconds(), Logs: r.Logs,
 	}
 	for _, f := range r.Failures {
-		failure := jsonFailure{jsonPlace: placeOf(f.Location), Check: f.Check, Message: f.Message, Diff: f.Diff, Case: f.Case}
+		failure := JSONFailure{jsonPlace: placeOf(f.Location), Check: f.Check, Message: f.Message, Diff: f.Diff, Case: f.Case}
 		if f.Script.File != "" {
 			script := placeOf(f.Script)
 			failure.Script = &script
@@ -83,7 +85,7 @@ func (j *jsonReporter) Close(s Summary) error {
 	encoder := json.NewEncoder(j.out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(jsonReport{
+	return encoder.Encode(JSONReport{
 		Passed: s.Counts[controllertest.Passed], Failed: s.Counts[controllertest.Failed], Errored: s.Counts[controllertest.Errored],
 		Skipped: s.Counts[controllertest.Skipped], NotRun: s.NotRun, Seed: s.Seed, DurationSeconds: s.Duration.Seconds(), Results: j.results,
 		Coverage: s.Coverage, Benchmarks: s.Benchmarks,

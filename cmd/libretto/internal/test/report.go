@@ -97,7 +97,7 @@ func New(format string, out io.Writer, options Options) (Reporter, error) {
 	case "text":
 		return &text{Options: options, out: out, shown: map[string]bool{}}, nil
 	case "json":
-		return &jsonReporter{out: out, results: []jsonResult{}}, nil
+		return &jsonReporter{out: out, results: []JSONResult{}}, nil
 	case "junit":
 		return &junit{Options: options, out: out, suites: map[string]*junitSuite{}}, nil
 	case "github":

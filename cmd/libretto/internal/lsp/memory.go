@@ -1,0 +1,83 @@
+package lsp
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// remembering returns engines that compile a source again only if something of it has changed: an edit changes one file of many.
+func remembering(all []engines.Definition) []engines.Definition {
+	all = slices.Clone(all)
+	for i, d := range all {
+		all[i].New = func(config engines.Config) (engines.Engine, error) {
+			engine, err := d.New(config)
+			return &memory{engine: engine, compiled: map[sourceKey]compiled{}}, err
+		}
+	}
+	return all
+}
+
+// memory is an engine that remembers what it compiled last of each hook.
+type memory struct {
+	engine engines.Engine
+
+	mu       sync.Mutex
+	compiled map[sourceKey]compiled
+}
+
+// sourceKey names a hook of a definition.
+type sourceKey struct{ owner, hook, path string }
+
+type compiled struct {
+	source  engines.Script
+	program engines.Program
+	err     error
+}
+
+// Compile compiles a source, unless it is as the one before.
+func (m *memory) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
+	if src.Script == nil {
+		return m.engine.Compile(ctx, src)
+	}
+	key := sourceKey{src.Owner, src.Hook, src.Script.Path}
+	m.mu.Lock()
+	before, known := m.compiled[key]
+	m.mu.Unlock()
+	if known && before.isOf(src.Script) {
+		return before.program, before.err
+	}
+	program, err := m.engine.Compile(ctx, src)
+	if ctx.Err() == nil && (err == nil || engines.KindOf(err) == engines.Invalid) {
+		m.mu.Lock()
+		m.compiled[key] = compiled{*src.Script, program, err}
+		m.mu.Unlock()
+	}
+	return program, err
+}
+
+// isOf reports whether a script would be compiled to the same: what is compiled depends on the names of all files, and on the content of
+// those that it consists of.
+func (c compiled) isOf(script *engines.Script) bool {
+	before := c.source
+	if before.Function != script.Function || before.Signature != script.Signature || before.Outline != script.Outline ||
+		before.Coverage != script.Coverage || before.MemoryBytes != script.MemoryBytes || len(before.Files) != len(script.Files) ||
+		!reflect.DeepEqual(before.Parameters, script.Parameters) {
+		return false
+	}
+	var used []engines.UsedFile
+	if c.err == nil {
+		used = c.program.Files()
+	}
+	for name, text := range before.Files {
+		now, there := script.Files[name]
+		isUsed := used == nil || slices.ContainsFunc(used, func(f engines.UsedFile) bool { return f.Path == name })
+		if !there || isUsed && now != text {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,103 @@
+package lsp
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// text is a text as an editor has it. Positions in it count UTF-16 code units.
+type text []string
+
+func newText(s string) text { return strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
+
+func (t text) line(i int) string {
+	if i < 0 || i >= len(t) {
+		return ""
+	}
+	return t[i]
+}
+
+// offset returns the line and the byte in it that are at a position.
+func (t text) offset(at protocol.Position) (line, column int) {
+	line = int(at.Line)
+	units := int(at.Character)
+	s := t.line(line)
+	for column < len(s) && units > 0 {
+		r, size := utf8.DecodeRuneInString(s[column:])
+		units -= unitsOf(r)
+		column += size
+	}
+	return line, column
+}
+
+// position returns the position of a byte of a line.
+func (t text) position(line, column int) protocol.Position {
+	s, units := t.line(line), 0
+	for _, r := range s[:min(column, len(s))] {
+		units += unitsOf(r)
+	}
+	return protocol.Position{Line: uint32(max(line, 0)), Character: uint32(units)}
+}
+
+func unitsOf(r rune) int {
+	if r > 0xffff {
+		return 2
+	}
+	return 1
+}
+
+func (t text) span(line, start, end int) protocol.Range {
+	return protocol.Range{Start: t.position(line, start), End: t.position(line, end)}
+}
+
+// rangeOf returns what is meant by a place: the word that begins there, or the whole line.
+func (t text) rangeOf(at engines.Location) protocol.Range {
+	line := max(at.Line-1, 0)
+	s := t.line(line)
+	if at.Column == 0 {
+		return t.span(line, len(s)-len(strings.TrimLeft(s, " \t")), len(strings.TrimRight(s, " \t")))
+	}
+	start := 0
+	for range at.Column - 1 {
+		_, size := utf8.DecodeRuneInString(s[start:])
+		start += size
+	}
+	end := start
+	for end < len(s) && (isWord(s[end]) || strings.IndexByte("-./", s[end]) >= 0 && end > start) {
+		end++
+	}
+	if end == start {
+		end = len(strings.TrimRight(s, " \t"))
+	}
+	return t.span(line, start, max(start, end))
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b == '$' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
+
+// wordAt returns where the word around a byte of a line begins and ends.
+func wordAt(s string, column int) (start, end int) {
+	start, end = min(column, len(s)), min(column, len(s))
+	for start > 0 && isWord(s[start-1]) {
+		start--
+	}
+	for end < len(s) && isWord(s[end]) {
+		end++
+	}
+	return start, end
+}
+
+// findWord returns where a word stands in a line from a byte on, or -1.
+func findWord(s, word string, from int) int {
+	for i := from; word != "" && i <= len(s)-len(word); i++ {
+		if s[i:i+len(word)] == word && (i == 0 || !isWord(s[i-1])) && (i+len(word) == len(s) || !isWord(s[i+len(word)])) {
+			return i
+		}
+	}
+	return -1
+}
