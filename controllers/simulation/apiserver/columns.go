@@ -69,25 +69,25 @@ func customColumns(definitions []apiextensionsv1.CustomResourceColumnDefinition)
 
 // customCell returns a value as it is shown in a column of a type.
 func customCell(path *jsonpath.JSONPath, kind string, value any, now time.Time) any {
-	n, isFloat := value.(float64)
-	isBool := reflect.TypeOf(value) == reflect.TypeFor[bool]()
-	_, isInteger := value.(int64)
-	switch {
-	case kind == "string":
+	switch kind {
+	case "string":
 		var shown bytes.Buffer
 		if path.PrintResults(&shown, []reflect.Value{reflect.ValueOf(value)}) != nil {
 			return nil
 		}
 		return shown.String()
-	case kind == "date":
+	case "date":
 		return since(fmt.Sprint(value), now)
-	case kind == "integer" && isFloat:
-		return int64(n)
-	case kind == "boolean" && isBool, isInteger && kind != "boolean", isFloat && kind == "number":
-		return value
-	default:
+	}
+	switch v := value.(type) {
+	case float64:
+		if kind == "integer" {
+			return int64(v)
+		}
+	case map[string]any, []any:
 		return nil
 	}
+	return value
 }
 
 // since returns how long ago a time was.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -162,23 +161,11 @@ func (s *Server) deleteCRD(ctx context.Context, object *unstructured.Unstructure
 
 // deleteAll deletes all objects of a resource, in one namespace or in all, and returns how many are left.
 func (s *Server) deleteAll(ctx context.Context, r *resource, namespace string) (left int, err error) {
-	q := &request{server: s, resource: r, namespace: namespace}
-	list, err := q.endpoint(s.reader).List(ctx, metav1.ListOptions{})
-	if err != nil {
+	at := (&request{resource: r, namespace: namespace}).endpoint(s.reader)
+	if err := at.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return 0, err
 	}
-	for i := range list.Items {
-		if list.Items[i].GetDeletionTimestamp() == nil {
-			at, err := s.cluster.Endpoint(s.client, &list.Items[i])
-			if err != nil {
-				return 0, err
-			}
-			if err := at.Delete(ctx, list.Items[i].GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				return 0, err
-			}
-		}
-	}
-	list, err = q.endpoint(s.reader).List(ctx, metav1.ListOptions{})
+	list, err := at.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}

@@ -160,23 +160,16 @@ func (q *request) servePatch(w http.ResponseWriter) error {
 	})
 }
 
-// deleteOptions returns those of the body, and of the query.
-func (q *request) deleteOptions() (metav1.DeleteOptions, error) {
-	options, query := metav1.DeleteOptions{}, q.URL.Query()
+// deleteOptions returns those of the body.
+func (q *request) deleteOptions() (options metav1.DeleteOptions, err error) {
 	text, err := body(q.Request)
-	if err != nil {
-		return options, err
-	}
-	if len(text) > 0 {
-		if err := json.Unmarshal(text, &options); err != nil {
-			return options, apierrors.NewBadRequest(err.Error())
+	if err == nil && len(text) > 0 {
+		if err = json.Unmarshal(text, &options); err != nil {
+			err = apierrors.NewBadRequest(err.Error())
 		}
 	}
-	if policy := metav1.DeletionPropagation(query.Get("propagationPolicy")); policy != "" {
-		options.PropagationPolicy = &policy
-	}
-	options.DryRun = append(options.DryRun, query["dryRun"]...)
-	return options, nil
+	options.DryRun = append(options.DryRun, q.URL.Query()["dryRun"]...)
+	return options, err
 }
 
 func (q *request) serveDelete(w http.ResponseWriter) error {
@@ -192,12 +185,7 @@ func (q *request) serveDelete(w http.ResponseWriter) error {
 	if write.After != nil && len(options.DryRun) == 0 {
 		return q.writeObject(w, http.StatusOK, write.After)
 	}
-	writeJSON(w, http.StatusOK, metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
-		Details: &metav1.StatusDetails{
-			Name: q.name, Group: q.resource.Group, Kind: q.resource.GroupVersionResource.Resource, UID: write.Before.GetUID(),
-		},
-	})
+	q.writeSuccess(w, q.name, write.Before.GetUID())
 	return nil
 }
 
@@ -210,19 +198,17 @@ func (q *request) serveDeleteCollection(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	list, err := q.endpoint(q.server.reader).List(q.Context(), selected)
-	if err != nil {
+	if err := q.endpoint(q.server.cluster.Client(func(memcluster.Write) {})).DeleteCollection(q.Context(), options, selected); err != nil {
 		return err
 	}
-	client := q.server.cluster.Client(func(memcluster.Write) {})
-	for i := range list.Items {
-		at, err := q.server.cluster.Endpoint(client, &list.Items[i])
-		if err == nil {
-			err = at.Delete(q.Context(), list.Items[i].GetName(), options)
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return q.writeList(w, list)
+	q.writeSuccess(w, "", "")
+	return nil
+}
+
+// writeSuccess answers that objects are gone.
+func (q *request) writeSuccess(w http.ResponseWriter, name string, uid types.UID) {
+	details := &metav1.StatusDetails{Name: name, Group: q.resource.Group, Kind: q.resource.GroupVersionResource.Resource, UID: uid}
+	writeJSON(w, http.StatusOK, metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Details: details,
+	})
 }

@@ -112,7 +112,8 @@ func (e *endpoint) DeleteCollection(ctx context.Context, options metav1.DeleteOp
 		return err
 	}
 	for i := range found.Items {
-		if err := e.Namespace(found.Items[i].GetNamespace()).Delete(ctx, found.Items[i].GetName(), options); err != nil {
+		err := e.Namespace(found.Items[i].GetNamespace()).Delete(ctx, found.Items[i].GetName(), options)
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func (c *Cluster) next() int64 {
 }
 
 // keptChanges is how many changes a table's history has at least, once it has had twice as many.
-const keptChanges = 20_000
+const keptChanges = 10_000
 
 // appendEvent appends an object with that version to the history, which replaces the one before. It never changes any more.
 func (c *Cluster) appendEvent(t *table, kind watch.EventType, object, before *unstructured.Unstructured, version int64) {

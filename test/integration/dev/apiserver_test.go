@@ -148,9 +148,9 @@ func TestKubectl(t *testing.T) {
 		}
 		return said
 	}
-	real, memory := run(cluster.Get(t)), run(inMemory(t))
-	for i, want := range real {
-		if diff := cmp.Diff(want, memory[i]); diff != "" {
+	onReal, inMem := run(cluster.Get(t)), run(inMemory(t))
+	for i, want := range onReal {
+		if diff := cmp.Diff(want, inMem[i]); diff != "" {
 			t.Errorf("%s: -real +in memory:\n%s", commands[i], diff)
 		}
 	}
