@@ -6,6 +6,7 @@
 package apiserver
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ type Config struct {
 	// IsParent reports whether a custom kind has a status that hooks write, so that no other controller reports that its objects are ready.
 	// Those of the definitions in the cluster are known. It may be nil.
 	IsParent func(schema.GroupVersionKind) bool
+	// Wrote is called with each write of a request, in whose context it is, also with those that are refused. It may be nil.
+	Wrote func(context.Context, memcluster.Write)
 }
 
 // Server is an API server. It is safe for concurrent use.

@@ -59,6 +59,7 @@ func (q *request) write(
 		}
 	}
 	object, err := do(at, options)
+	q.wrote(write, options.DryRun)
 	if err != nil {
 		return err
 	}
@@ -74,6 +75,13 @@ func (q *request) write(
 		code = http.StatusCreated
 	}
 	return q.writeObject(w, code, object)
+}
+
+// wrote tells of a write, unless it was a dry run, or was refused before it was one.
+func (q *request) wrote(write memcluster.Write, dryRun []string) {
+	if wrote := q.server.config.Wrote; wrote != nil && len(dryRun) == 0 && write.Verb != "" {
+		wrote(q.Context(), write)
+	}
 }
 
 // strictError returns the error for a write that has fields that the schema does not have.
@@ -179,7 +187,9 @@ func (q *request) serveDelete(w http.ResponseWriter) error {
 	}
 	var write memcluster.Write
 	at := q.endpoint(q.server.cluster.Client(func(made memcluster.Write) { write = made }))
-	if err := at.Delete(q.Context(), q.name, options, q.subresources()...); err != nil {
+	err = at.Delete(q.Context(), q.name, options, q.subresources()...)
+	q.wrote(write, options.DryRun)
+	if err != nil {
 		return err
 	}
 	if write.After != nil && len(options.DryRun) == 0 {
