@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -31,7 +32,9 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 type options struct {
@@ -141,7 +144,8 @@ func (s *session) start(ctx context.Context) (err error) {
 			listener.Close()
 		}
 	}()
-	if s.cluster, err = s.connect(ctx); err != nil {
+	r := &recorder{stream: s.stream, passes: map[int64]*passDetails{}}
+	if s.cluster, err = s.connect(ctx, r); err != nil {
 		return err
 	}
 	shown, err := page.Handler()
@@ -165,7 +169,7 @@ func (s *session) start(ctx context.Context) (err error) {
 	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
 	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
-	r := &recorder{stream: s.stream, ended: all.setFailing, passes: map[int64]*passDetails{}}
+	r.ended = all.setFailing
 	s.follow(ctx, r, &author{
 		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: t, client: client, applied: map[string]*applied{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
@@ -186,14 +190,14 @@ type cluster struct {
 	config  *rest.Config
 	handler http.Handler
 	// setReady is nil for a cluster that is not this command's.
-	setReady func(object reference, ready *bool) error
+	setReady func(object reference, ready *bool)
 }
 
 // readyAfter is how long objects take to become ready: one can see them wait.
 const readyAfter = time.Second
 
 // connect returns the cluster of the flags, or one in memory that runs until ctx ends.
-func (s *session) connect(ctx context.Context) (*cluster, error) {
+func (s *session) connect(ctx context.Context, r *recorder) (*cluster, error) {
 	if s.isLive {
 		config, _, err := s.options.cluster.Config(s.Process)
 		if err != nil {
@@ -202,18 +206,24 @@ func (s *session) connect(ctx context.Context) (*cluster, error) {
 		handler, err := readOnly(config)
 		return &cluster{config: config, handler: handler}, err
 	}
-	return s.memory(ctx)
+	server, err := apiserver.New(apiserver.Config{Clock: clock.RealClock{}, Log: logr.Discard(), ReadyAfter: readyAfter, Wrote: r.wrote})
+	if err != nil {
+		return nil, err
+	}
+	s.running.Go(func() { server.Run(ctx) })
+	return &cluster{server.RESTConfig(), server.Handler(), func(object reference, ready *bool) {
+		kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
+		server.SetReady(objectkey.Key{Kind: kind, Namespace: object.Namespace, Name: object.Name}, ready)
+	}}, nil
 }
 
 // follow hosts the folder until ctx ends. Of a cluster that is not this command's it only shows and tests what is in the folder.
 func (s *session) follow(ctx context.Context, r *recorder, a *author) {
 	switch {
 	case !s.isLive:
-		config := rest.CopyConfig(s.cluster.config)
-		config.Wrap(r.wrap)
 		local := serve.Local{Folder: s.root, Listener: a, Verbosity: s.verbosity}
 		s.running.Go(func() {
-			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, config, local); err != nil && ctx.Err() == nil {
+			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, s.cluster.config, local); err != nil && ctx.Err() == nil {
 				s.fail(fmt.Errorf("the host: %w", err))
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -154,6 +156,11 @@ func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResour
 		}
 		return value, nil
 	})
+	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
+		if apierrors.IsForbidden(err) {
+			o.problems.put(gr.String(), err.Error())
+		}
+	})
 	set := func(value any) { o.set(ctx, gr, value.(*unstructured.Unstructured)) }
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: set, UpdateFunc: func(_, now any) { set(now) },
@@ -216,7 +223,7 @@ func isEstablished(u *unstructured.Unstructured) bool {
 
 // define notes which parents a definition has, and how far its scripts have come. The lock is held.
 func (o *objects) define(u *unstructured.Unstructured) {
-	d := definition{name: u.GetKind() + " " + u.GetName()}
+	d := definition{name: apply.KeyOf(u).String()}
 	rules, _, _ := unstructured.NestedSlice(u.Object, "spec", "resources")
 	if rule, found, _ := unstructured.NestedMap(u.Object, "spec", "parentResource"); found {
 		rules = append(rules, rule)

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -59,7 +60,7 @@ func (p *problems) locate(text string) string {
 		return text
 	case found == nil:
 		for _, d := range p.files.Definitions {
-			if problem, is := strings.CutPrefix(text, d.GetKind()+" "+d.GetName()+": "); is {
+			if problem, is := strings.CutPrefix(text, apply.KeyOf(d.Unstructured).String()+": "); is {
 				field, _, _ := strings.Cut(problem, ":")
 				return d.Place(field).String() + ": " + text
 			}

@@ -1,14 +1,9 @@
 package dev
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,16 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-const (
-	// maxPasses is how many passes are kept, and maxLogs how many lines of hooks.
-	maxPasses, maxLogs = 500, 500
-	// maxBody is how much of a response is read.
-	maxBody = 32 << 20
-)
+// maxPasses is how many passes are kept, and maxLogs how many lines of hooks.
+const maxPasses, maxLogs = 500, 500
 
 // pass is what is shown of a pass in a list, and passDetails all of it.
 type (
@@ -42,10 +34,11 @@ type (
 	}
 	passDetails struct {
 		pass
-		Calls  []call     `json:"calls"`
-		Writes []write    `json:"writes"`
+		Calls  []call  `json:"calls"`
+		Writes []write `json:"writes"` // They are made when somebody looks at them.
+
 		mu     sync.Mutex // Calls and writes are concurrent.
-		began  time.Time
+		writes []memcluster.Write
 	}
 	reference struct {
 		APIVersion string    `json:"apiVersion"`
@@ -98,9 +91,8 @@ type passKey struct{}
 
 // Begin returns a context in which a pass is recorded.
 func (r *recorder) Begin(ctx context.Context, definition string, parent *unstructured.Unstructured) context.Context {
-	now := time.Now()
-	return context.WithValue(ctx, passKey{}, &passDetails{began: now, pass: pass{
-		Time: now, Definition: definition, Hooks: []string{}, Parent: reference{
+	return context.WithValue(ctx, passKey{}, &passDetails{pass: pass{
+		Time: time.Now(), Definition: definition, Hooks: []string{}, Parent: reference{
 			parent.GetAPIVersion(), parent.GetKind(), parent.GetNamespace(), parent.GetName(), parent.GetUID(),
 		},
 	}})
@@ -141,18 +133,17 @@ func (r *recorder) log(line logLine) {
 // End records a pass that did anything.
 func (r *recorder) End(ctx context.Context, err error) {
 	p := passOf(ctx)
-	p.DurationMillis = float64(time.Since(p.began).Microseconds()) / 1000
+	p.DurationMillis = float64(time.Since(p.Time).Microseconds()) / 1000
 	if !errors.Is(err, controller.ErrLater) {
 		p.Error = textOf(err)
 	}
 	r.ended(p.Parent.UID, p.Error)
-	if len(p.Calls) == 0 && len(p.Writes) == 0 && p.Error == "" {
+	if len(p.Calls) == 0 && len(p.writes) == 0 && p.Error == "" {
 		return
 	}
 	p.pass.Writes = []write{}
-	for _, w := range p.Writes {
-		w.Before, w.After = nil, nil
-		p.pass.Writes = append(p.pass.Writes, w)
+	for _, w := range p.writes {
+		p.pass.Writes = append(p.pass.Writes, writeOf(w))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,114 +159,46 @@ func (r *recorder) End(ctx context.Context, err error) {
 func (r *recorder) pass(id int64) *passDetails {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.passes[id]
+	p := r.passes[id]
+	if p != nil && p.Writes == nil {
+		p.Writes = wholeWrites(p.writes)
+	}
+	return p
 }
 
-// wrap returns a transport that records the writes of passes.
-func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper { return transport{next} }
-
-type transport struct{ next http.RoundTripper }
-
-// RoundTrip sends a request. If it is a write of a pass, the object is read before and after.
-func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	p := passOf(request.Context())
-	path, isStatus := strings.CutSuffix(request.URL.Path, "/status")
-	if p == nil || request.Method == http.MethodGet || request.URL.Query().Has("dryRun") || !isWritten(path) {
-		return t.next.RoundTrip(request)
+// wrote records a write of a pass.
+func (r *recorder) wrote(ctx context.Context, w memcluster.Write) {
+	if p := passOf(ctx); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.writes = append(p.writes, w)
 	}
-	w := write{Verb: verbOf(request, isStatus)}
-	if request.Method != http.MethodPost {
-		w.Before = t.get(request, path)
-	}
-	sent := sentBy(request)
-	response, err := t.next.RoundTrip(request)
-	answer := map[string]any{}
-	if err == nil {
-		var body []byte
-		body, err = io.ReadAll(io.LimitReader(response.Body, maxBody))
-		response.Body.Close()
-		response.Body = io.NopCloser(bytes.NewReader(body))
-		_ = json.Unmarshal(body, &answer)
-	}
-	switch {
-	case err != nil:
-		w.Error = err.Error()
-	case response.StatusCode >= http.StatusBadRequest:
-		w.Error, _, _ = unstructured.NestedString(answer, "message")
-		w.Error = cmp.Or(w.Error, response.Status)
-		w.After = w.Before
-	default:
-		if request.Method == http.MethodPost {
-			path += "/" + (&unstructured.Unstructured{Object: answer}).GetName()
-		}
-		w.After = t.get(request, path)
-	}
-	about := &unstructured.Unstructured{Object: firstOf(w.After, w.Before, sent)}
-	w.Kind, w.Namespace, w.Name = about.GetKind(), about.GetNamespace(), about.GetName()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.Writes = append(p.Writes, w)
-	return response, err
 }
 
-// isWritten reports whether a path is that of objects that a pass is about: not of questions, tokens and events.
-func isWritten(path string) bool {
-	return !strings.HasPrefix(path, "/apis/authorization.k8s.io/") && !strings.HasSuffix(path, "/token") && !strings.HasSuffix(path, "/events")
+// writeOf returns what is shown of a write in a list.
+func writeOf(w memcluster.Write) write {
+	return write{Verb: string(w.Verb), Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name, Error: textOf(w.Err)}
 }
 
-// verbOf returns what a write is called.
-func verbOf(request *http.Request, isStatus bool) string {
-	verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[request.Method]
-	if verb == "" {
-		verb = "patch"
-		if strings.HasPrefix(request.Header.Get("Content-Type"), string(types.ApplyPatchType)) {
-			verb = "apply"
-		}
+// wholeWrites returns all that is shown of writes.
+func wholeWrites(writes []memcluster.Write) []write {
+	all := []write{}
+	for _, w := range writes {
+		shown := writeOf(w)
+		shown.Before, shown.After = contentOf(w.Before), contentOf(w.After)
+		all = append(all, shown)
 	}
-	if isStatus {
-		verb += " status"
-	}
-	return verb
+	return all
 }
 
-// sentBy returns the object that a request sends, as far as it is one.
-func sentBy(request *http.Request) map[string]any {
-	sent := map[string]any{}
-	if request.GetBody != nil {
-		if body, err := request.GetBody(); err == nil {
-			_ = json.NewDecoder(body).Decode(&sent)
-		}
-	}
-	return sent
-}
-
-// get reads an object as whoever sends a request, or returns nil.
-func (t transport) get(as *http.Request, path string) map[string]any {
-	request := as.Clone(as.Context())
-	request.Method, request.Body, request.GetBody, request.ContentLength = http.MethodGet, nil, nil, 0
-	request.URL.Path, request.URL.RawQuery = path, ""
-	request.Header.Del("Content-Type")
-	request.Header.Set("Accept", "application/json")
-	response, err := t.next.RoundTrip(request)
-	if err != nil {
+// contentOf returns what is shown of a stored object, or nil if there is none.
+func contentOf(object *unstructured.Unstructured) map[string]any {
+	if object == nil {
 		return nil
 	}
-	defer response.Body.Close()
-	object := map[string]any{}
-	if response.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(response.Body, maxBody)).Decode(&object) != nil {
-		return nil
-	}
-	unstructured.RemoveNestedField(object, "metadata", "managedFields")
-	return object
-}
-
-func firstOf(objects ...map[string]any) map[string]any {
-	for _, object := range objects {
-		if len(object) > 0 {
-			return object
-		}
-	}
-	return map[string]any{}
+	object = object.DeepCopy()
+	object.SetManagedFields(nil)
+	return object.Object
 }
 
 // textOf returns the message of an error, or an empty text.

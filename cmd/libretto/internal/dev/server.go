@@ -36,7 +36,7 @@ type server struct {
 	// kubernetes serves the Kubernetes API.
 	kubernetes http.Handler
 	// setReady has an object become ready, or not, or, with nil, as others do. It is nil for a cluster that is not this command's.
-	setReady func(object reference, ready *bool) error
+	setReady func(object reference, ready *bool)
 	page     http.Handler
 }
 
@@ -143,7 +143,7 @@ func (s *server) postReady(w http.ResponseWriter, r *http.Request) {
 	}
 	err := read(r, &asked)
 	if err == nil {
-		err = s.setReady(asked.reference, asked.Ready)
+		s.setReady(asked.reference, asked.Ready)
 	}
 	answer(w, struct{}{}, err)
 }

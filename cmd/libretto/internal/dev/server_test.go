@@ -24,7 +24,7 @@ func newTestServer(t *testing.T, live, edit bool) *server {
 	return &server{
 		meta: metaMessage{Live: live, Edit: edit, Folder: "hello", Version: "v1"}, root: t.TempDir(), stream: s,
 		recorder: &recorder{stream: s, passes: map[int64]*passDetails{}}, tests: &tests{started: make(chan struct{}, 1)},
-		kubernetes: text("kubernetes"), page: text("page"), setReady: func(reference, *bool) error { return nil },
+		kubernetes: text("kubernetes"), page: text("page"), setReady: func(reference, *bool) {},
 	}
 }
 

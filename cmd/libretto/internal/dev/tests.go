@@ -147,17 +147,7 @@ func (t *tests) explore(ctx context.Context, file, name string) (steps []explore
 	}
 	steps = []exploreStep{}
 	for _, s := range found {
-		step := exploreStep{Title: s.Title, Writes: []write{}, Objects: []map[string]any{}}
-		for _, w := range s.Writes {
-			shown := write{Verb: string(w.Verb), Kind: w.Kind.Kind, Namespace: w.Namespace, Name: w.Name, Error: textOf(w.Err)}
-			if w.Before != nil {
-				shown.Before = w.Before.Object
-			}
-			if w.After != nil {
-				shown.After = w.After.Object
-			}
-			step.Writes = append(step.Writes, shown)
-		}
+		step := exploreStep{Title: s.Title, Writes: wholeWrites(s.Writes), Objects: []map[string]any{}}
 		for _, object := range s.Objects {
 			step.Objects = append(step.Objects, object.Object)
 		}
