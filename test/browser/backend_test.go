@@ -110,12 +110,19 @@ func (b *backend) send(messages ...object) {
 	b.news = make(chan struct{})
 }
 
+// replace has later streams begin with other messages: the backend was started again.
+func (b *backend) replace(messages ...object) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages = messages
+}
+
 func (b *backend) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	encoder := json.NewEncoder(w)
 	for sent := 0; ; {
 		b.mu.Lock()
-		messages, news := b.messages[sent:], b.news
+		messages, news := b.messages[min(sent, len(b.messages)):], b.news
 		b.mu.Unlock()
 		for _, m := range messages {
 			if err := encoder.Encode(m); err != nil {

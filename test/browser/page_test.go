@@ -203,7 +203,7 @@ func (p tab) theme(name string) {
 	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
 }
 
-// TestTreeGrows looks at objects as they come, change and go.
+// TestTreeGrows looks at objects as they come, change and go, also while the page has no connection.
 func TestTreeGrows(t *testing.T) {
 	b := newBackend(t, definition(), object{"synced": true})
 	p := open(t, b.URL, 1440, 900)
@@ -217,6 +217,16 @@ func TestTreeGrows(t *testing.T) {
 	b.send(sent("DELETED", "child", "deleting", "", "catset-tabby", pod("tabby", 1)))
 	p.wait(`![...document.querySelectorAll(".node")].some((e) => e.textContent.includes("tabby-1"))`)
 	p.wait(`document.querySelector(".link")?.getAttribute("d").length > 20`)
+
+	b.replace(definition(), sent("ADDED", "parent", "ready", "", "", catSet("siamese", 1)), object{"synced": true})
+	b.CloseClientConnections()
+	p.shows(".node.parent.ready", "siamese")
+	p.wait(`![...document.querySelectorAll(".node")].some((e) => e.textContent.includes("tabby"))`)
+	if err := b.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.CloseClientConnections()
+	p.shows(".connection", "no connection")
 }
 
 // TestFrames looks at 200 parents and 2000 children as they come within a few seconds: the page draws all the time, and shows a child as soon
@@ -340,10 +350,10 @@ func TestNewObject(t *testing.T) {
 	p.click(".node.child", "tabby-1")
 	p.click(".ready-switch button", "failing")
 	p.shows(".toast", "tabby-1 becomes failing")
-	p.click(".panel [role=tab]", "Passes")
+	p.click(".tabs button", "Passes")
 	p.shows(".panel .line-button", "2 writes")
 	p.click(".node.parent", "tabby")
-	p.click(".panel [role=tab]", "Events")
+	p.click(".tabs button", "Events")
 	p.shows(".panel .events", "Created Pod tabby-2")
 	last := b.writes()
 	if len(last) != 3 || !strings.HasPrefix(last[1], "POST /apis/ctl.example.com/v1/namespaces/default/catsets ") ||
@@ -419,7 +429,7 @@ func TestPictures(t *testing.T) {
 	p.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(2)))
 	for _, view := range []string{"Objects", "Passes", "Edits", "Tests", "Log"} {
 		p.click(".tab", view)
-		p.wait(`document.documentElement.scrollWidth <= 390`)
+		p.wait(`document.documentElement.scrollWidth <= 390 && document.documentElement.scrollHeight <= 844`)
 		p.picture("narrow-" + strings.ToLower(view))
 	}
 }

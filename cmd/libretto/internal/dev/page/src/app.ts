@@ -44,7 +44,11 @@ export function start(root: HTMLElement, backend: Backend): void {
     document.title = `${titles[current]} · ${model.meta.folder || "Libretto dev"}`;
     const view = views[current], behind = missed.get(current) ?? new Set(all);
     missed.set(current, new Set());
-    view.open(decodeURIComponent(what));
+    try {
+      view.open(decodeURIComponent(what));
+    } catch {
+      view.open(""); // An address that somebody has cut.
+    }
     if (behind.size > 0) view.update(behind);
   }
 

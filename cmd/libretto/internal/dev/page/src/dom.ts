@@ -73,7 +73,7 @@ export function dialog(title: string, ...content: Child[]): HTMLDialogElement {
   const d = h("dialog", { "aria-label": title },
     h("header", null, h("h2", null, title), iconButton("i-close", "Close", () => d.close())), ...content) as HTMLDialogElement;
   d.addEventListener("close", () => d.remove());
-  d.addEventListener("click", (e) => e.target === d && d.close());
+  d.addEventListener("click", (e) => e.target === d && !d.querySelector("textarea") && d.close());
   document.body.appendChild(d);
   d.showModal();
   return d;

@@ -7,16 +7,18 @@ import { App, View } from "./view.ts";
 export class Edits implements View {
   readonly element = h("section.page.edits");
   private readonly served = new Map<string, Record<string, string>>();
-  private readonly signatures = new Map<string, string>();
+  private drawn = "";
+  private files: Map<string, string> | undefined;
   private chosen = "";
 
   constructor(private app: App) {}
 
   update(): void {
     const { model } = this.app, edits = [...model.edits.values()].sort((a, b) => Number(b.held) - Number(a.held) || (a.definition < b.definition ? -1 : 1));
-    const signature = JSON.stringify([edits, [...model.files].map(([path, text]) => [path, text.length, text]), edits.map((e) => this.revisions(e))]);
-    if (this.signatures.get("") === signature) return;
-    this.signatures.set("", signature);
+    const signature = JSON.stringify([edits, edits.map((e) => this.revisions(e))]);
+    if (this.drawn === signature && this.files === model.files) return;
+    this.drawn = signature;
+    this.files = model.files;
     fill(this.element, edits.length === 0 ? empty("No edits yet", "Edit a script of the folder. Its difference is shown here, and whether it serves or is held.")
       : edits.map((e) => this.drawEdit(e)));
     if (this.chosen) this.element.querySelector(`[data-definition="${CSS.escape(this.chosen)}"]`)?.scrollIntoView({ block: "start" });

@@ -143,7 +143,7 @@ export class Graph implements View {
     const chips = states.map((state) => button([icon("s-" + state), h("b", null, counts[state] ?? 0), h("span.word", null, state)], () => {
       if (!this.shown.delete(state)) this.shown.add(state);
       this.layout();
-    }, { "aria-pressed": String(this.shown.has(state)), "data-state": state }, `button.chip.${state}${counts[state] ? "" : ".none"}`));
+    }, { "aria-pressed": String(this.shown.has(state)), "aria-label": `${counts[state] ?? 0} ${state}`, title: state, "data-state": state }, `button.chip.${state}${counts[state] ? "" : ".none"}`));
     const focused = document.activeElement instanceof HTMLElement && this.summary.contains(document.activeElement) ? document.activeElement.dataset.state : "";
     fill(this.summary, chips);
     if (focused) chips[states.indexOf(focused as State)].focus();
@@ -207,6 +207,8 @@ export class Graph implements View {
       element.dataset.state = state;
       element.className = `node ${state} ${item?.role ?? "group"}` + (node.key === this.active ? " active" : "");
       element.setAttribute("aria-level", String(p.depth + 1));
+      const siblings = p.above?.node.children;
+      if (siblings) element.setAttribute("aria-setsize", String(siblings.length)), element.setAttribute("aria-posinset", String(siblings.indexOf(node) + 1));
       element.setAttribute("aria-selected", String(node.key === this.active));
       if (node.children.length) element.setAttribute("aria-expanded", String(p.open));
       else element.removeAttribute("aria-expanded");
@@ -272,7 +274,7 @@ const counts = (node: TreeNode) => states.filter((s) => node.totals[s]).map((s) 
 
 function columnsOf(width: number): (depth: number) => { x: number; width: number } {
   const between = (share: number, least: number, most: number) => Math.round(Math.min(most, Math.max(least, share * width)));
-  const gap = between(0.04, 28, 52), first = between(0.235, 190, 300), second = between(0.27, 210, 340), x2 = 16 + first + gap + second + gap;
+  const gap = between(0.04, 28, 52), first = between(0.25, 200, 310), second = between(0.27, 210, 340), x2 = 16 + first + gap + second + gap;
   const third = Math.min(560, Math.max(240, width - x2 - 24));
   return (depth) => depth === 0 ? { x: 16, width: first } : depth === 1 ? { x: 16 + first + gap, width: second }
     : { x: x2 + (depth - 2) * (third + gap), width: third };

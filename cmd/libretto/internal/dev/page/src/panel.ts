@@ -15,6 +15,7 @@ export class Panel {
   private item: Item | undefined;
   private readonly body = h("div.panel-body");
   private editing = false;
+  private area: HTMLTextAreaElement | undefined;
   private lines: string[] = [];
   private readonly switches = new Map<string, string>();
 
@@ -38,7 +39,8 @@ export class Panel {
 
   shortcut(key: string): boolean {
     if (!this.uid) return false;
-    if (key === "Escape") this.editing ? this.cancel() : this.close();
+    if (key === "Escape" && !this.editing) this.close();
+    else if (key === "Escape") isChanged(this.area) ? say("Cancel leaves what you have typed; Ctrl+Enter saves it") : this.cancel();
     else if (key === "e" && this.item && !this.app.model.meta.live && !this.editing) this.edit();
     else if (key === "d" && this.item && !this.app.model.meta.live) this.remove();
     else return false;
@@ -60,8 +62,8 @@ export class Panel {
         item.role !== "definition" && item.role !== "crd" && button("New like this", () => newObject(this.app, object), { "data-focus": "new" }),
         (item.role === "child" || item.role === "other") && h("div.ready-switch", null, h("span.sub", null, "Becomes"),
           choice("Readiness of the object", [["null", "as usual"], ["true", "ready"], ["false", "failing"]], this.switches.get(item.uid) ?? "null", (v) => this.setReady(v)))),
-      h("div.tabs", { role: "tablist" }, tabs.map((name) => button(name, () => { this.tab = name; this.draw(); },
-        { role: "tab", "aria-selected": String(name === this.tab), "data-focus": "tab" + name }))),
+      h("div.tabs", { role: "group", "aria-label": "Show" }, tabs.map((name) => button(name, () => { this.tab = name; this.draw(); },
+        { "aria-pressed": String(name === this.tab), "data-focus": "tab" + name }))),
       this.body);
     this.drawBody(before);
     if (hadFocus) this.element.querySelector<HTMLElement>(`[data-focus="${hadFocus}"]`)?.focus();
@@ -98,7 +100,7 @@ export class Panel {
     const { object } = this.item!, { status, ...rest } = object;
     this.editing = true;
     this.app.kube.resource(object).then((resource) => {
-      const area = editor(toYAML(resource.status ? rest : object), () => save());
+      const area = (this.area = editor(toYAML(resource.status ? rest : object), () => save()));
       const save = async () => {
         try {
           const edited = parse(area.value);
@@ -154,7 +156,7 @@ export function editor(text: string, save: () => void): HTMLTextAreaElement {
   const area = h("textarea.code", { spellcheck: "false", autocapitalize: "off", "aria-label": "YAML", keydown: (e: KeyboardEvent) => {
     if ((e.ctrlKey || e.metaKey) && (e.key === "Enter" || e.key === "s")) e.preventDefault(), save();
   } }) as HTMLTextAreaElement;
-  area.value = text;
+  area.defaultValue = text;
   return area;
 }
 
@@ -163,7 +165,7 @@ export function newObject(app: App, like?: KubeObject): void {
   const examples = like ? new Map([[like.kind, toYAML(renamed(app, example(like)))]]) : examplesOf(app);
   if (examples.size === 0) return say("No kind of parent is known yet: write a definition and its CustomResourceDefinition into the folder", true);
   const area = editor([...examples.values()][0], () => create());
-  const select = h("select", { "aria-label": "Kind", change: () => (area.value = examples.get((select as HTMLSelectElement).value) ?? "") },
+  const select = h("select", { "aria-label": "Kind", change: () => (area.value = area.defaultValue = examples.get((select as HTMLSelectElement).value) ?? "") },
     [...examples.keys()].map((kind) => h("option", null, kind)));
   const problem = h("p.message.failing", { role: "alert" });
   const create = async () => {
@@ -178,8 +180,12 @@ export function newObject(app: App, like?: KubeObject): void {
   };
   const d = dialog("New object", h("div.row-fields", null, h("label", null, "Kind ", select), h("span.sub", null, "in YAML or JSON")), area, problem,
     h("div.actions", null, button("Create", create, { title: "Ctrl+Enter" }, "button.primary"), button("Cancel", () => d.close())));
+  d.addEventListener("cancel", (e) => isChanged(area) && e.preventDefault());
   requestAnimationFrame(() => atStart(area)); // Not with the key that has opened the dialog.
 }
+
+/** Reports whether somebody has typed into a field. */
+const isChanged = (area: HTMLTextAreaElement | undefined): boolean => !!area && area.value !== area.defaultValue;
 
 /** Focuses a field at its first line. */
 export function atStart(area: HTMLTextAreaElement): void {
