@@ -233,6 +233,9 @@ func TestPages(t *testing.T) {
 	if _, err = at.List(t.Context(), metav1.ListOptions{ResourceVersion: "99999"}); !apierrors.IsTimeout(err) {
 		t.Errorf("a version to come: %v", err)
 	}
+	if _, err := at.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "99999"}); !apierrors.IsResourceExpired(err) {
+		t.Errorf("a watch from a version of an earlier server: %v", err)
+	}
 	list := must[*unstructured.UnstructuredList](t)(at.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=c3"}))
 	if len(list.Items) != 1 {
 		t.Errorf("by name: %v", list.Items)

@@ -28,7 +28,7 @@ func (s *Server) all() []*resource {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version),
+		return cmp.Or(cmp.Compare(a.Group, b.Group), apimachineryversion.CompareKubeAwareVersionStrings(b.Version, a.Version),
 			cmp.Compare(a.GroupVersionResource.Resource, b.GroupVersionResource.Resource))
 	})
 	return all

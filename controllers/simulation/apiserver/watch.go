@@ -2,9 +2,12 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +40,10 @@ func (q *request) serveWatch(w http.ResponseWriter, options metav1.ListOptions) 
 			return err
 		}
 		options.ResourceVersion = initial.GetResourceVersion()
+	}
+	if after, err := strconv.ParseInt(options.ResourceVersion, 10, 64); err == nil && after > q.server.cluster.Version() {
+		// It is of an earlier server at the same address, of which nothing is left: the client is to list again.
+		return apierrors.NewResourceExpired(fmt.Sprintf("the resource version %d is not of this server", after))
 	}
 	changes, err := endpoint.Watch(ctx, options)
 	if err != nil {
