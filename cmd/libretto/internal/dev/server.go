@@ -182,10 +182,12 @@ func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"steps": steps, "failure": failure}, err)
 }
 
-// readable are the paths that are passed on to a cluster that is not this command's: the page has all else from the stream.
-var readable = regexp.MustCompile(`^/api/v1/(namespaces/[^/]+/)?events$|^/version$`)
+// readable are the requests that are passed on to a cluster that is not this command's: for events, and for archived scripts. The page has
+// all else from the stream.
+var readable = regexp.MustCompile(`^/api/v1/(namespaces/[\w.-]+/)?events(\?.*)?$|^/version$|` +
+	`^/apis/apps/v1/controllerrevisions\?labelSelector=metacontroller\.k8s\.io%2Fscripts-of%3D[\w-]+$`)
 
-// readOnly passes on to a cluster what asks for events.
+// readOnly passes on to a cluster what is readable.
 func readOnly(config *rest.Config) (http.Handler, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -200,7 +202,7 @@ func readOnly(config *rest.Config) (http.Handler, error) {
 		r.Out.Header = http.Header{"Accept": r.In.Header["Accept"]}
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || !readable.MatchString(r.URL.Path) {
+		if r.Method != http.MethodGet || !readable.MatchString(r.URL.RequestURI()) {
 			answer(w, nil, &refusedError{http.StatusForbidden, "libretto dev --kubeconfig shows a cluster, and writes nothing"})
 			return
 		}

@@ -110,7 +110,11 @@ func TestReadOnly(t *testing.T) {
 	}
 	for request, want := range map[string]string{
 		"GET /api/v1/namespaces/a/events?limit=5": "/prefix/api/v1/namespaces/a/events?limit=5",
-		"GET /version":                             "/prefix/version",
+		"GET /version": "/prefix/version",
+		"GET /apis/apps/v1/controllerrevisions?labelSelector=metacontroller.k8s.io%2Fscripts-of%3Da-b": "/prefix/apis/apps/v1/controllerrevisions?" +
+			"labelSelector=metacontroller.k8s.io%2Fscripts-of%3Da-b",
+		"GET /apis/apps/v1/controllerrevisions": "",
+		"GET /apis/apps/v1/controllerrevisions?labelSelector=metacontroller.k8s.io%2Fscripts-of%3Da&labelSelector=": "",
 		"GET /api/v1/namespaces/a/secrets/s":       "",
 		"GET /api/v1/namespaces/a/events/../pods":  "",
 		"POST /api/v1/namespaces/a/events":         "",
