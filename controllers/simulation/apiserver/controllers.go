@@ -273,7 +273,7 @@ func (s *Server) syncNamespace(ctx context.Context, object *unstructured.Unstruc
 	isEnding := object.GetDeletionTimestamp() != nil
 	if isEnding {
 		phase = "Terminating"
-	} else if object.GetLabels()[corev1.LabelMetadataName] == "" {
+	} else if value(object, "spec.finalizers") == nil {
 		_ = unstructured.SetNestedField(next.Object, object.GetName(), "metadata", "labels", corev1.LabelMetadataName)
 		next.Object["spec"] = map[string]any{"finalizers": []any{string(corev1.FinalizerKubernetes)}}
 		if next, err = at.Update(ctx, next, metav1.UpdateOptions{}); err != nil {

@@ -229,7 +229,7 @@ func TestNamespaces(t *testing.T) {
 	if _, err := at.Create(t.Context(), lost, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("without a namespace: %v", err)
 	}
-	namespace := object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: team}}`)
+	namespace := object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: team, labels: {kubernetes.io/metadata.name: team}}}`)
 	must[*unstructured.Unstructured](t)(client.Resource(namespaces).Create(t.Context(), namespace, metav1.CreateOptions{}))
 	held := lost.DeepCopy()
 	held.SetFinalizers([]string{"example.com/held"})
