@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"maps"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
-	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/scriptcheck"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -69,9 +67,8 @@ func (r *run) reportSchemas() {
 	}
 }
 
-// Watch calls watch with the fields that scripts name which have a file of the set, with text in the file's place. What else is wrong with
-// them does not matter, as long as they load.
-func Watch(ctx context.Context, set *manifest.Set, registry *engines.Registry, file, text string, watch func(scriptcheck.Member)) {
+// Watch calls watch with the fields that the scripts of a set name. What else is wrong with them does not matter, as long as they load.
+func Watch(ctx context.Context, set *manifest.Set, registry *engines.Registry, watch func(scriptcheck.Member)) {
 	r := &run{set: set, registry: registry, resources: set.Known(), schemas: schemasOf(set)}
 	r.schemas.Watch = watch
 	for _, object := range set.Definitions {
@@ -80,46 +77,9 @@ func Watch(ctx context.Context, set *manifest.Set, registry *engines.Registry, f
 			continue
 		}
 		spec.Outline = true
-		compiled, err := scripts.Compile(ctx, registry, spec, set.Contents)
-		if err != nil {
-			continue
-		}
-		contents, found := contentsWith(set, object, spec, compiled, file, text)
-		if !found {
-			continue
-		}
-		if compiled, err = scripts.Compile(ctx, registry, spec, contents); err == nil {
+		if compiled, err := scripts.Compile(ctx, registry, spec, set.Contents); err == nil {
 			d := &definitionCheck{run: r, object: object, name: manifest.Name(object)}
 			d.checkSchemas(spec, compiled)
 		}
 	}
-}
-
-// contentsWith returns what the sources of scripts hold, with another text of a file. It reports whether one of them has it.
-func contentsWith(
-	set *manifest.Set, object *document.Object, spec scripts.Spec, compiled *scripts.Compiled, file, text string,
-) (contents func(scripts.Origin) scripts.Contents, found bool) {
-	changed := map[scripts.Origin]scripts.Contents{}
-	for name, origin := range compiled.Origins {
-		if origin.Hook != "" || set.Locate(object, spec, origin, engines.Location{File: name, Line: 1}).File != file {
-			continue
-		}
-		c := set.Contents(origin)
-		key, known := spec.KeyOf(origin, name)
-		for other := range c.Files { // A directory has a prefix at most.
-			if !known && (other == name || strings.HasSuffix(name, "/"+other)) {
-				key = other
-			}
-		}
-		if c.Files = maps.Clone(c.Files); key != "" {
-			c.Files[key] = text
-			changed[origin] = c
-		}
-	}
-	return func(origin scripts.Origin) scripts.Contents {
-		if c, ok := changed[origin]; ok {
-			return c
-		}
-		return set.Contents(origin)
-	}, len(changed) > 0
 }

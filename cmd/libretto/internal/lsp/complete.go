@@ -27,11 +27,11 @@ func (s *server) Completion(ctx context.Context, params *protocol.CompletionPara
 	line, column := lines.offset(params.Position)
 	start, _ := wordAt(lines.line(line), column)
 	items := protocol.CompletionItemSlice{}
-	if !s.isYAML(path) {
-		items = append(items, s.inScript(ctx, path, lines, line, start, column)...)
-	} else if at, ok := cursorAt(lines, line, column); ok {
+	if at, ok := cursorAt(lines, line, column); ok && s.isYAML(path) {
 		start = at.start
 		items = append(items, s.inYAML(ctx, path, at, lines, line)...)
+	} else { // Also one that stands in YAML.
+		items = append(items, s.inScript(ctx, path, lines, line, start, column)...)
 	}
 	for i := range items {
 		written, hasText := items[i].InsertText.Get()

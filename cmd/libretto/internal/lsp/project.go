@@ -71,41 +71,40 @@ var mayDefine = regexp.MustCompile(`(?m)\bkind"?:\s*["']?(Composite|Decorator|Ma
 // projectIn returns the project of a folder, or nil if there is no definition in it.
 func (s *server) projectIn(ctx context.Context, folder string) *project {
 	s.mu.Lock()
-	p := s.projects[folder]
+	p, known := s.projects[folder]
 	s.mu.Unlock()
-	if p != nil {
+	if known {
 		return p
 	}
+	if s.defines(folder) {
+		p = &project{folder: folder, files: map[string]bool{}}
+		if set, err := s.load(ctx, p); err != nil || len(set.Definitions) == 0 && len(set.Problems) == 0 {
+			p = nil
+		}
+	}
+	if ctx.Err() == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.projects[folder] = p
+	}
+	return p
+}
+
+// defines reports whether the manifests of a folder may have a definition.
+func (s *server) defines(folder string) bool {
 	defines := manifest.IsKustomization(folder)
 	for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
 		files, _ := filepath.Glob(filepath.Join(folder, pattern))
 		defines = defines || slices.ContainsFunc(files, func(file string) bool { return mayDefine.MatchString(s.read(file)) })
 	}
-	if !defines {
-		return nil
-	}
-	p = &project{folder: folder, files: map[string]bool{}}
-	if set, err := s.load(ctx, p); err != nil || len(set.Definitions) == 0 && len(set.Problems) == 0 {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.projects[folder] = p
-	return p
+	return defines
 }
 
 // load reads the files of a project.
 func (s *server) load(ctx context.Context, p *project) (*manifest.Set, error) {
-	options := s.options
-	options.Filenames, options.IsScript, options.Overlay = []string{p.folder}, standard.IsScript, s.overlay()
-	set, err := manifest.Load(ctx, options)
+	set, err := s.loadWith(ctx, p, s.overlay())
 	if err != nil {
 		return nil, err
-	}
-	if options.Scripts == nil && addScripts(&options, set.Files) {
-		if set, err = manifest.Load(ctx, options); err != nil {
-			return nil, err
-		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,6 +112,17 @@ func (s *server) load(ctx context.Context, p *project) (*manifest.Set, error) {
 		p.set = set
 	}
 	return set, nil
+}
+
+// loadWith reads the files of a project, with texts in the place of what is saved.
+func (s *server) loadWith(ctx context.Context, p *project, overlay map[string]string) (*manifest.Set, error) {
+	options := s.options
+	options.Filenames, options.IsScript, options.Overlay = []string{p.folder}, standard.IsScript, overlay
+	set, err := manifest.Load(ctx, options)
+	if err == nil && options.Scripts == nil && addScripts(&options, set.Files) {
+		return manifest.Load(ctx, options)
+	}
+	return set, err
 }
 
 // addScripts puts the directories in the place of ConfigMaps that tests do. It reports whether there are any.

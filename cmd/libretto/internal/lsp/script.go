@@ -46,10 +46,20 @@ func (s *server) inScript(ctx context.Context, path string, lines text, line, st
 	return itemsOfFields(found, "")
 }
 
-// watch calls watch with the fields that a script names, with a text in its place.
+// watch calls watch with the fields that the scripts in a file name, with a text in its place.
 func (s *server) watch(ctx context.Context, path, text string, watch func(scriptcheck.Member)) {
-	if set := s.projectOf(ctx, path).loaded(); set != nil {
-		check.Watch(ctx, set, s.engines, path, text, watch)
+	p := s.projectOf(ctx, path)
+	if p == nil {
+		return
+	}
+	overlay := s.overlay()
+	overlay[path] = text
+	if set, err := s.loadWith(ctx, p, overlay); err == nil {
+		check.Watch(ctx, set, s.engines, func(m scriptcheck.Member) {
+			if m.At.File == path {
+				watch(m)
+			}
+		})
 	}
 }
 
@@ -135,8 +145,8 @@ func (s *server) Hover(ctx context.Context, params *protocol.HoverParams) (*prot
 	start, end := wordAt(lines.line(line), column)
 	name := lines.line(line)[start:end]
 	text := ""
-	if s.isYAML(path) {
-		text = s.hoverYAML(ctx, path, lines, line, start, name)
+	if at, ok := cursorAt(lines, line, start); ok && s.isYAML(path) {
+		text = s.hoverYAML(ctx, path, at, name)
 	} else if m := s.memberAt(ctx, path, lines, line, column); m != nil {
 		f, _ := m.Field()
 		if f.Doc == "" {
@@ -154,9 +164,8 @@ func (s *server) Hover(ctx context.Context, params *protocol.HoverParams) (*prot
 }
 
 // hoverYAML describes a field in YAML.
-func (s *server) hoverYAML(ctx context.Context, path string, lines text, line, start int, name string) string {
-	at, ok := cursorAt(lines, line, start)
-	if !ok || at.isValue || name == "" {
+func (s *server) hoverYAML(ctx context.Context, path string, at yamlCursor, name string) string {
+	if at.isValue || name == "" {
 		return ""
 	}
 	m, _ := schemaAt(at, s.projectOf(ctx, path).loaded())

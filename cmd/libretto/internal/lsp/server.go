@@ -34,8 +34,8 @@ type server struct {
 
 	mu       sync.Mutex
 	roots    []string
-	buffers  map[string]string // what editors have open, by path
-	projects map[string]*project
+	buffers  map[string]string   // what editors have open, by path
+	projects map[string]*project // by folder, nil for one that is none
 	// edited are the files that changed since the last check. pending is the timer of the next one, and stop ends the one that runs.
 	edited  map[string]bool
 	pending clock.Timer
@@ -160,6 +160,9 @@ func (s *server) edit(path string, text *string) {
 func (s *server) changed(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.engines.HasScript(path) { // It may make a project of a folder that was none.
+		maps.DeleteFunc(s.projects, func(_ string, p *project) bool { return p == nil })
+	}
 	s.edited[path] = true
 	s.stop()
 	if s.pending != nil {

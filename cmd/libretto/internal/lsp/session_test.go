@@ -77,6 +77,22 @@ export function sync({ parent, children }) {
     children: [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: parent.metadata.name }, data: { image: parent.spec.image } }],
   };
 }
+-- inline/controller.yaml --
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: inline}
+spec:
+  resources: [{apiVersion: apps/v1, resource: deployments}]
+  attachments: [{apiVersion: v1, resource: services}]
+  hooks:
+    sync:
+      version: v2
+      script:
+        engine: JavaScript
+        inline: |
+          export function sync({ object }) {
+            return { annotations: { replicas: String(object.spec.replicas) } };
+          }
 -- apps_test.yaml --
 apiVersion: libretto.dev/v1alpha1
 kind: ControllerTest
@@ -287,6 +303,9 @@ func TestSession(t *testing.T) {
 	files := map[string]string{}
 	for _, f := range txtar.Parse([]byte(folder)).Files {
 		files[f.Name] = string(f.Data)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(directory, f.Name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(directory, f.Name), f.Data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -329,6 +348,7 @@ func TestSession(t *testing.T) {
 		}
 		e.settle()
 	}
+	t.Run("a script in YAML", func(t *testing.T) { testInline(t, e, files["inline/controller.yaml"]) })
 	t.Run("completion", func(t *testing.T) { testCompletions(t, e, completionsInScript(script)) })
 	t.Run("completion in YAML", func(t *testing.T) { testCompletions(t, e, completionsInYAML(definition, tests)) })
 	restore()
@@ -355,6 +375,25 @@ type completion struct {
 	want       []string
 	// isPart is set if there is more.
 	isPart bool
+}
+
+// testInline checks that a script in YAML is one, at its place.
+func testInline(t *testing.T, e *editor, definition string) {
+	const file = "inline/controller.yaml"
+	e.open(file, strings.Replace(definition, "spec.replicas", "spec.replcas", 1))
+	found := e.until(file, 1)
+	want := []string{"SchemaMismatch: object.spec.replcas: there is no such field: did you mean replicas?"}
+	if diff := cmp.Diff(want, texts(found)); diff != "" || found[0].Range.Start.Line != 13 {
+		t.Errorf("in line %d, -want +got:\n%s", found[0].Range.Start.Line, diff)
+	}
+	if got := e.completions(file, strings.Replace(definition, "spec.replicas", "spec.^", 1)); !slices.Contains(got, "minReadySeconds") {
+		t.Errorf("fields of a Deployment: %v", got)
+	}
+	if got := e.hover(file, strings.Replace(definition, "spec.replicas", "spec.rep^licas", 1)); !strings.HasPrefix(got, "`replicas`: an integer\n\nNumber of desired pods.") {
+		t.Errorf("a field of a Deployment: %q", got)
+	}
+	e.change(file, definition)
+	e.until(file, 0)
 }
 
 func completionsInScript(script string) map[string]completion {
