@@ -240,8 +240,8 @@ func (w *walk) file(at, shown string) error {
 		return err
 	}
 	if w.bytes += len(text); w.bytes > MaxBytes {
-		return fmt.Errorf("its files have more than %d MiB together, from %s on: take out what is no script, or pack what the hooks reach "+
-			"with libretto bundle", MaxBytes>>20, shown)
+		return fmt.Errorf("its files have more than %d MiB together, from %s on: take out what is no script, and links to what is there "+
+			"already, which counts again", MaxBytes>>20, shown)
 	}
 	w.files[shown] = text
 	return nil

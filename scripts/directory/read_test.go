@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 	type files = map[string]string
 	const (
 		leads = "is a link that leads nowhere, or out of --scripts-dir: take it away, or make it a relative one"
-		big   = "its files have more than 16 MiB together, from b.js on: take out what is no script, or pack what the hooks reach with libretto bundle"
+		big   = "its files have more than 16 MiB together, from b.js on: take out what is no script, and links to what is there already, which counts again"
 	)
 	cases := map[string]struct {
 		reason string
