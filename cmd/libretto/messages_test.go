@@ -75,6 +75,10 @@ func TestMessages(t *testing.T) {
 		"removed API": {"there are types for it", map[string]string{"definition.yaml": composite +
 			"  childResources: [{apiVersion: extensions/v1beta1, resource: ingresses}]\n  hooks: {sync: {script: {engine: CEL, inline: \"{'children': []}\"}}}\n"},
 			[]string{"check"}, "ingresses in networking.k8s.io/v1"},
+		"kind of another folder": {"the group is known by another kind alone", map[string]string{
+			"crd.yaml": strings.Replace(thingCRD, "served: false", "served: true", 1), "definition.yaml": composite +
+				"  childResources: [{apiVersion: example.com/v1, resource: others}]\n  hooks: {sync: {script: {engine: CEL, inline: \"{'children': []}\"}}}\n"},
+			[]string{"check"}, `there is no resource "others" in "example.com/v1": there are things: give its CustomResourceDefinition with -f`},
 		"help of a misspelt command": {"cobra prints the usage, and succeeds", nil, []string{"help", "chekc"}, `unknown command "chekc" for "libretto": did you mean check?`},
 		"no duration":                {"Go says: time: missing unit", nil, []string{"render", "--timeout", "5"}, `invalid argument "5" for "--timeout" flag: must be a duration, such as 30s or 5m`},
 		"no number":                  {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},

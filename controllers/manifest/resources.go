@@ -159,6 +159,8 @@ func (r *KnownResources) hint(gv schema.GroupVersion, resource string) string {
 		return "there is no such version: " + r.versions(gv.Group)
 	case len(plurals) > maxHinted:
 		return "is it spelled right, and the lower-case plural?"
+	case !scheme.Scheme.IsGroupRegistered(gv.Group):
+		return "there are " + strings.Join(plurals, ", ") + ": give its CustomResourceDefinition with -f"
 	default:
 		return "there are " + strings.Join(plurals, ", ")
 	}
