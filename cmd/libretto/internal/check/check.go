@@ -87,6 +87,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	}
 	r.reportSchemas()
 	r.checkUnused(checks)
+	r.checkExports(checks)
 	r.checkReplaced()
 	r.checkTestFiles()
 	return &Result{Findings: sorted(r.findings), Definitions: len(set.Definitions), Scripts: r.scripts}, nil
