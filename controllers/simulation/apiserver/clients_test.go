@@ -287,3 +287,56 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestMalformedBodies checks that what is no object, or not that of the request, is refused, and stores nothing.
+func TestMalformedBodies(t *testing.T) {
+	s, client := startWithGreetings(t)
+	at := client.Resource(greetings).Namespace("default")
+	before := must[*unstructured.Unstructured](t)(at.Create(t.Context(), greeting(t, "a"), metav1.CreateOptions{}))
+	must[*unstructured.Unstructured](t)(client.Resource(configMaps).Namespace("default").Create(t.Context(), configMap(t, "c", ""), metav1.CreateOptions{}))
+	const (
+		collection = "/apis/example.com/v1/namespaces/default/greetings"
+		one        = collection + "/a"
+		builtIn    = "/api/v1/namespaces/default/configmaps/c"
+		merge      = "application/merge-patch+json"
+		strategic  = "application/strategic-merge-patch+json"
+		operations = "application/json-patch+json"
+		apply      = "application/apply-patch+yaml"
+	)
+	for _, tc := range []struct{ method, path, kind, body string }{
+		{"POST", collection, "", ``}, {"POST", collection, "", `null`}, {"POST", collection, "", `[]`}, {"POST", collection, "", `{`},
+		{"POST", collection, "", `{"metadata": "x"}`}, {"POST", collection, "", `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}`},
+		{"POST", collection, "", `{"metadata": {"name": "b", "namespace": "other"}, "spec": {"who": "x"}}`},
+		{"POST", collection, "", `{"metadata": {"name": "B C"}, "spec": {"who": "x"}}`},
+		{"POST", collection, "", `{"metadata": {"name": "b", "ownerReferences": ["x"]}, "spec": {"who": "x"}}`},
+		{"POST", collection, "", `{"metadata": {"name": "b", "labels": {"a": 1}}, "spec": {"who": "x"}}`},
+		{"POST", collection, "application/vnd.kubernetes.protobuf", "k8s\x00x"}, {"POST", collection, "application/yaml", "a: b: c"},
+		{"PUT", one, "", `{"metadata": {"name": "b"}}`}, {"PUT", one, "", `{"metadata": {"name": "a"}, "spec": []}`},
+		{"PATCH", one, "text/plain", `{}`}, {"PATCH", one, merge, `[`}, {"PATCH", one, merge, `{"metadata": null}`},
+		{"PATCH", one, merge, `{"metadata": {"name": "b"}}`}, {"PATCH", one, merge, `{"metadata": {"uid": "b"}}`}, {"PATCH", one, merge, `[]`},
+		{"PATCH", one, operations, `[{"op": "replace", "path": "/spec", "value": 1}]`}, {"PATCH", one, operations, `{}`},
+		{"PATCH", one, operations, `[{"op": "remove", "path": "/metadata"}]`}, {"PATCH", one, apply, `x`}, {"PATCH", one, apply, `[]`},
+		{"PATCH", one, apply, `{"apiVersion": "v1", "kind": "Pod"}`}, {"PATCH", one + "/scale", merge, `{"spec": {"replicas": "x"}}`},
+		{"PUT", one + "/scale", "", `[]`}, {"DELETE", one, "", `[]`}, {"POST", one, "", `{}`}, {"PUT", collection, "", `{}`},
+		{"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "", `[]`},
+		{"PATCH", builtIn, merge, `{"metadata": null}`}, {"PATCH", builtIn, merge, `{"metadata": {"name": "b"}}`}, {"PUT", builtIn, "", `{"data": 1}`},
+		{"PATCH", builtIn, operations, `[{"op": "remove", "path": "/metadata"}]`}, {"PATCH", builtIn, strategic, `{"metadata": {"name": "b"}}`},
+		{"PATCH", builtIn, strategic, `{"data": [{"$patch": "x"}]}`}, {"PATCH", builtIn, merge, `{"data": {"a": null, "b": 1}}`},
+	} {
+		request := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), tc.method, "http://memory"+tc.path+"?fieldManager=x",
+			strings.NewReader(tc.body)))
+		request.Header.Set("Content-Type", tc.kind)
+		response, err := s.RESTConfig().Transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := must[[]byte](t)(io.ReadAll(response.Body))
+		if response.Body.Close(); response.StatusCode < 400 || response.StatusCode >= 500 {
+			t.Errorf("%s %s %s %q: %d %s", tc.method, tc.path, tc.kind, tc.body, response.StatusCode, body)
+		}
+	}
+	list := must[*unstructured.UnstructuredList](t)(at.List(t.Context(), metav1.ListOptions{}))
+	if len(list.Items) != 1 || !cmp.Equal(before.Object["spec"], list.Items[0].Object["spec"]) || list.Items[0].GetUID() != before.GetUID() {
+		t.Errorf("stored: %v", list.Items)
+	}
+}

@@ -22,7 +22,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Request: request, Body: &responseBody{read, cancel},
 		},
 	}
-	context.AfterFunc(ctx, func() { read.CloseWithError(context.Cause(ctx)) })
+	context.AfterFunc(ctx, func() { write.CloseWithError(context.Cause(ctx)) })
 	inner := request.Clone(ctx)
 	inner.RequestURI = request.URL.RequestURI()
 	if inner.Body == nil {
