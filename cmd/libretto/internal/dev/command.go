@@ -94,7 +94,7 @@ type session struct {
 	root    string
 	engines *engines.Registry
 	stream  *stream
-	cluster *cluster
+	config  *rest.Config
 	fail    context.CancelCauseFunc
 	running sync.WaitGroup
 }
@@ -144,77 +144,68 @@ func (s *session) start(ctx context.Context) (err error) {
 			listener.Close()
 		}
 	}()
-	r := &recorder{stream: s.stream, passes: map[int64]*passDetails{}}
-	if s.cluster, err = s.connect(ctx, r); err != nil {
+	to := &server{
+		meta: metaMessage{Live: s.isLive, Edit: s.edit && s.root != "", Version: s.Version}, root: s.root, stream: s.stream,
+		recorder: &recorder{stream: s.stream, passes: map[int64]*passDetails{}},
+		tests: &tests{
+			stream: s.stream, folder: test.Folder{Process: s.Process, Path: s.root, Engines: s.engines}, started: make(chan struct{}, 1),
+		},
+	}
+	if absolute, err := filepath.Abs(s.root); err == nil && s.root != "" {
+		to.meta.Folder = filepath.Base(absolute)
+	}
+	if to.page, err = page.Handler(); err != nil {
 		return err
 	}
-	shown, err := page.Handler()
+	if err := s.connect(ctx, to); err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		return err
 	}
-	t := &tests{
-		stream: s.stream, folder: test.Folder{Process: s.Process, Path: s.root, Engines: s.engines}, started: make(chan struct{}, 1),
-	}
-	if s.root != "" && !s.noTests {
-		s.running.Go(func() { t.run(ctx) })
-	}
-	client, err := dynamic.NewForConfig(s.cluster.config)
-	if err != nil {
-		return err
-	}
-	api, err := discovery.NewDiscoveryClientForConfig(s.cluster.config)
+	api, err := discovery.NewDiscoveryClientForConfig(s.config)
 	if err != nil {
 		return err
 	}
 	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
 	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
-	r.ended = all.setFailing
-	s.follow(ctx, r, &author{
-		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: t, client: client, applied: map[string]*applied{},
+	to.recorder.ended = all.setFailing
+	s.follow(ctx, to.recorder, &author{
+		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: to.tests, client: client, applied: map[string]*applied{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
 	})
-	name := s.root
-	if absolute, err := filepath.Abs(s.root); err == nil && s.root != "" {
-		name = filepath.Base(absolute)
+	if s.root != "" && !s.noTests {
+		s.running.Go(func() { to.tests.run(ctx) })
 	}
-	s.serve(ctx, listener, &server{
-		meta: metaMessage{s.isLive, s.edit && s.root != "", name, s.Version}, root: s.root, stream: s.stream, recorder: r, tests: t,
-		kubernetes: s.cluster.handler, setReady: s.cluster.setReady, page: shown,
-	})
+	s.serve(ctx, listener, to.handler())
 	return s.print(listener.Addr().(*net.TCPAddr).Port)
-}
-
-// cluster is what is shown.
-type cluster struct {
-	config  *rest.Config
-	handler http.Handler
-	// setReady is nil for a cluster that is not this command's.
-	setReady func(object reference, ready *bool)
 }
 
 // readyAfter is how long objects take to become ready: one can see them wait.
 const readyAfter = time.Second
 
-// connect returns the cluster of the flags, or one in memory that runs until ctx ends.
-func (s *session) connect(ctx context.Context, r *recorder) (*cluster, error) {
+// connect sets the cluster to that of the flags, or to one in memory that runs until ctx ends, and what serves it.
+func (s *session) connect(ctx context.Context, to *server) (err error) {
 	if s.isLive {
-		config, _, err := s.options.cluster.Config(s.Process)
-		if err != nil {
-			return nil, err
+		if s.config, _, err = s.cluster.Config(s.Process); err == nil {
+			to.kubernetes, err = readOnly(s.config)
 		}
-		handler, err := readOnly(config)
-		return &cluster{config: config, handler: handler}, err
+		return err
 	}
-	server, err := apiserver.New(apiserver.Config{Clock: clock.RealClock{}, Log: logr.Discard(), ReadyAfter: readyAfter, Wrote: r.wrote})
+	server, err := apiserver.New(apiserver.Config{
+		Clock: clock.RealClock{}, Log: logr.Discard(), ReadyAfter: readyAfter, Wrote: to.recorder.wrote,
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.running.Go(func() { server.Run(ctx) })
-	return &cluster{server.RESTConfig(), server.Handler(), func(object reference, ready *bool) {
+	s.config, to.kubernetes, to.setReady = server.RESTConfig(), server.Handler(), func(object reference, ready *bool) {
 		kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
 		server.SetReady(objectkey.Key{Kind: kind, Namespace: object.Namespace, Name: object.Name}, ready)
-	}}, nil
+	}
+	return nil
 }
 
 // follow hosts the folder until ctx ends. Of a cluster that is not this command's it only shows and tests what is in the folder.
@@ -223,7 +214,7 @@ func (s *session) follow(ctx context.Context, r *recorder, a *author) {
 	case !s.isLive:
 		local := serve.Local{Folder: s.root, Listener: a, Verbosity: s.verbosity}
 		s.running.Go(func() {
-			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, s.cluster.config, local); err != nil && ctx.Err() == nil {
+			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, s.config, local); err != nil && ctx.Err() == nil {
 				s.fail(fmt.Errorf("the host: %w", err))
 			}
 		})
@@ -234,9 +225,9 @@ func (s *session) follow(ctx context.Context, r *recorder, a *author) {
 }
 
 // serve serves the page until ctx ends.
-func (s *session) serve(ctx context.Context, listener net.Listener, with *server) {
+func (s *session) serve(ctx context.Context, listener net.Listener, handler http.Handler) {
 	server := &http.Server{
-		Handler: with.handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	s.running.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,20 +109,24 @@ func (a *author) showProblems(problems []error) {
 func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []error) {
 	a.problems.setFiles(set)
 	scripts, present := map[types.NamespacedName]bool{}, map[string]bool{}
+	for _, d := range set.Definitions { // They are applied by the host, which deletes nothing.
+		done := &applied{resource: v1alpha1.DefinitionResource(d.GroupVersionKind()), name: d.GetName()}
+		if v1alpha1.IsNamespaced(d.GroupVersionKind().Group) {
+			done.namespace = d.GetNamespace()
+		}
+		present[keyOf(d)], a.applied[keyOf(d)] = true, done
+		problems = append(problems, a.createNamespace(ctx, done.namespace))
+		for _, name := range folder.SourcesOf(d) {
+			scripts[name] = true
+			problems = append(problems, a.createNamespace(ctx, name.Namespace))
+		}
+	}
 	var objects []*document.Object
 	for _, crd := range set.CRDs {
 		objects = append(objects, crd.Object)
 	}
-	for _, d := range set.Definitions {
-		for _, name := range folder.SourcesOf(d) {
-			scripts[name] = true
-		}
-	}
-	objects = append(objects, set.Objects...)
-	problems = a.createNamespaces(ctx, slices.Concat(set.Definitions, set.Objects), scripts)
-	for _, o := range objects {
-		namespaced := types.NamespacedName{Namespace: namespaceOf(o), Name: o.GetName()}
-		if o.GetKind() == "ConfigMap" && scripts[namespaced] {
+	for _, o := range append(objects, set.Objects...) {
+		if o.GetKind() == "ConfigMap" && scripts[types.NamespacedName{Namespace: namespaceOf(o), Name: o.GetName()}] {
 			continue
 		}
 		present[keyOf(o)] = true
@@ -129,15 +134,8 @@ func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []err
 			problems = append(problems, fmt.Errorf("%s: %s: %w", o.Location, manifest.Name(o), err))
 		}
 	}
-	for _, d := range set.Definitions { // They are applied by the host, which deletes nothing.
-		present[keyOf(d)] = true
-		namespace := ""
-		if v1alpha1.IsNamespaced(d.GroupVersionKind().Group) {
-			namespace = d.GetNamespace()
-		}
-		a.applied[keyOf(d)] = &applied{v1alpha1.DefinitionResource(d.GroupVersionKind()), namespace, d.GetName(), ""}
-	}
-	return append(problems, a.prune(ctx, present)...)
+	problems = append(problems, a.prune(ctx, present)...)
+	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
 func keyOf(o *document.Object) string {
@@ -145,33 +143,18 @@ func keyOf(o *document.Object) string {
 }
 
 // namespaceOf returns the namespace in which an object is applied if its kind has any.
-func namespaceOf(o *document.Object) string {
-	if namespace := o.GetNamespace(); namespace != "" {
-		return namespace
-	}
-	return metav1.NamespaceDefault
-}
+func namespaceOf(o *document.Object) string { return cmp.Or(o.GetNamespace(), metav1.NamespaceDefault) }
 
-// createNamespaces creates the namespaces that objects are in.
-func (a *author) createNamespaces(ctx context.Context, objects []*document.Object, scripts map[types.NamespacedName]bool) []error {
-	names := map[string]bool{}
-	for _, o := range objects {
-		names[namespaceOf(o)] = true
+// createNamespace creates a namespace that objects are in, unless it is there.
+func (a *author) createNamespace(ctx context.Context, name string) error {
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": cmp.Or(name, metav1.NamespaceDefault)},
+	}}
+	_, err := a.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Create(ctx, namespace, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
 	}
-	for name := range scripts {
-		names[name.Namespace] = true
-	}
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		namespace := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
-		}}
-		_, err := a.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Create(ctx, namespace, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			problems = append(problems, err)
-		}
-	}
-	return problems
+	return err
 }
 
 // apply applies an object whose text has changed.
@@ -201,6 +184,9 @@ func (a *author) apply(ctx context.Context, o *document.Object) error {
 	done := &applied{resource: mapping.Resource, name: o.GetName(), text: string(text)}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		done.namespace = namespaceOf(o)
+		if err := a.createNamespace(ctx, done.namespace); err != nil {
+			return err
+		}
 	}
 	object := o.DeepCopy()
 	object.SetNamespace(done.namespace)

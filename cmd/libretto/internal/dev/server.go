@@ -23,9 +23,6 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
-// maxSent is how long a body may be that the page sends.
-const maxSent = directory.MaxBytes
-
 // server serves the page and its API.
 type server struct {
 	meta     metaMessage
@@ -55,7 +52,7 @@ func (s *server) handler() http.Handler {
 		mux.Handle(path, s.kubernetes)
 	}
 	mux.Handle("GET /dev/v1/stream", s.stream)
-	mux.HandleFunc("GET /dev/v1/meta", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.meta, nil) })
+	mux.HandleFunc("GET /dev/v1/meta", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.meta) })
 	mux.HandleFunc("GET /dev/v1/passes/{id}", s.getPass)
 	if !s.meta.Live {
 		mux.HandleFunc("POST /dev/v1/ready", s.postReady)
@@ -65,7 +62,7 @@ func (s *server) handler() http.Handler {
 	}
 	mux.HandleFunc("POST /dev/v1/tests", func(w http.ResponseWriter, _ *http.Request) {
 		s.tests.start()
-		answer(w, struct{}{}, nil)
+		conclude(w, 0, nil)
 	})
 	mux.HandleFunc("POST /dev/v1/explore", s.postExplore)
 	mux.Handle("/dev/", http.NotFoundHandler()) // Also what this command does not allow.
@@ -94,46 +91,30 @@ func isLocal(host string) bool {
 	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, strings.Trim(name, "[]"))
 }
 
-// answer answers a request, with an error if there is one.
-func answer(w http.ResponseWriter, value any, err error) {
+// answer answers a request.
+func answer(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	if err != nil {
-		var refused *refusedError
-		code := http.StatusInternalServerError
-		if errors.As(err, &refused) {
-			code = refused.code
-		}
-		w.WriteHeader(code)
-		value = map[string]string{"error": err.Error()}
-	}
+	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(value) // Who asked may be gone.
 }
 
-// refusedError is an error with a code of HTTP.
-type refusedError struct {
-	code    int
-	message string
-}
-
-func (e *refusedError) Error() string { return e.message }
-
-// read reads the body of a request.
-func read(r *http.Request, into any) error {
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxSent)).Decode(into); err != nil {
-		return &refusedError{http.StatusBadRequest, "the body: " + err.Error()}
+// conclude answers a request that is done if there is no error.
+func conclude(w http.ResponseWriter, code int, err error) {
+	if err == nil {
+		answer(w, http.StatusOK, struct{}{})
+		return
 	}
-	return nil
+	answer(w, code, map[string]string{"error": err.Error()})
 }
 
 func (s *server) getPass(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	p := s.recorder.pass(id)
-	if p == nil {
-		answer(w, nil, &refusedError{http.StatusNotFound, fmt.Sprintf("pass %s is not kept: the last %d are", r.PathValue("id"), maxPasses)})
+	if p := s.recorder.pass(id); p != nil {
+		answer(w, http.StatusOK, p)
 		return
 	}
-	answer(w, p, nil)
+	conclude(w, http.StatusNotFound, fmt.Errorf("pass %s is not kept: the last %d are", r.PathValue("id"), maxPasses))
 }
 
 func (s *server) postReady(w http.ResponseWriter, r *http.Request) {
@@ -141,45 +122,50 @@ func (s *server) postReady(w http.ResponseWriter, r *http.Request) {
 		reference
 		Ready *bool `json:"ready"`
 	}
-	err := read(r, &asked)
+	err := json.NewDecoder(r.Body).Decode(&asked)
 	if err == nil {
 		s.setReady(asked.reference, asked.Ready)
 	}
-	answer(w, struct{}{}, err)
+	conclude(w, http.StatusBadRequest, err)
 }
 
-// putFile writes a file of the folder, through no link that leads out of it.
+// putFile writes a file of the folder.
 func (s *server) putFile(w http.ResponseWriter, r *http.Request) {
-	name := filepath.FromSlash(r.PathValue("path"))
-	err := func() error {
-		if !filepath.IsLocal(name) || slices.ContainsFunc(strings.Split(r.PathValue("path"), "/"), directory.IsIgnored) {
-			return &refusedError{http.StatusBadRequest, r.PathValue("path") + ": must be a file in the folder that is not hidden"}
-		}
-		text, err := io.ReadAll(io.LimitReader(r.Body, maxSent+1))
-		if err != nil || len(text) > maxSent {
-			return errors.Join(err, &refusedError{http.StatusRequestEntityTooLarge, "the file is too large"})
-		}
-		root, err := os.OpenRoot(s.root)
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		return root.WriteFile(name, text, 0o644)
-	}()
-	answer(w, struct{}{}, err)
+	given := r.PathValue("path")
+	name := filepath.FromSlash(given)
+	if !filepath.IsLocal(name) || slices.ContainsFunc(strings.Split(given, "/"), directory.IsIgnored) {
+		conclude(w, http.StatusBadRequest, fmt.Errorf("%s: must be a file in the folder that is not hidden", given))
+		return
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, directory.MaxBytes))
+	if err == nil {
+		err = s.write(name, text)
+	}
+	conclude(w, http.StatusInternalServerError, err)
+}
+
+// write writes a file, through no link that leads out of the folder.
+func (s *server) write(name string, text []byte) error {
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, text, 0o644))
 }
 
 func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ File, Case string }
-	if err := read(r, &asked); err != nil {
-		answer(w, nil, err)
-		return
+	err := json.NewDecoder(r.Body).Decode(&asked)
+	if err == nil {
+		var steps []exploreStep
+		var failure string
+		if steps, failure, err = s.tests.explore(r.Context(), asked.File, asked.Case); err == nil {
+			answer(w, http.StatusOK, map[string]any{"steps": steps, "failure": failure})
+			return
+		}
 	}
-	steps, failure, err := s.tests.explore(r.Context(), asked.File, asked.Case)
-	answer(w, map[string]any{"steps": steps, "failure": failure}, err)
+	conclude(w, http.StatusBadRequest, err)
 }
 
 // readable are the requests that are passed on to a cluster that is not this command's: for events, and for archived scripts. The page has
@@ -203,7 +189,7 @@ func readOnly(config *rest.Config) (http.Handler, error) {
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !readable.MatchString(r.URL.RequestURI()) {
-			answer(w, nil, &refusedError{http.StatusForbidden, "libretto dev --kubeconfig shows a cluster, and writes nothing"})
+			conclude(w, http.StatusForbidden, errors.New("libretto dev --kubeconfig shows a cluster, and writes nothing"))
 			return
 		}
 		proxy.ServeHTTP(w, r)

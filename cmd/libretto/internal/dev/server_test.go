@@ -54,7 +54,7 @@ func TestHandler(t *testing.T) {
 		"meta":             {reason: "what the page is of", path: "/dev/v1/meta", code: 200, answer: `{"live":false,"edit":false,"folder":"hello","version":"v1"}`},
 		"no pass":          {reason: "a pass that was long ago", path: "/dev/v1/passes/7", code: 404, answer: "pass 7 is not kept"},
 		"ready":            {reason: "it is passed on", method: "POST", path: "/dev/v1/ready", body: `{"kind":"Pod","ready":null}`, code: 200},
-		"no JSON":          {reason: "a mistake of the page", method: "POST", path: "/dev/v1/ready", body: `{`, code: 400, answer: "the body"},
+		"no JSON":          {reason: "a mistake of the page", method: "POST", path: "/dev/v1/ready", body: `{`, code: 400, answer: "unexpected EOF"},
 		"ready, live":      {reason: "a cluster of others is not written to", live: true, method: "POST", path: "/dev/v1/ready", body: "{}", code: 404},
 		"file":             {reason: "the page edits a file", edit: true, method: "PUT", path: "/dev/v1/files/lib/sync.js", body: "text", code: 200},
 		"file, no edit":    {reason: "nobody asked for it", method: "PUT", path: "/dev/v1/files/sync.js", body: "text", code: 404},

@@ -44,43 +44,40 @@ func (t *tests) start() {
 	}
 }
 
-// run runs the tests when they are started, until ctx ends.
+// run runs the tests when they are started, until ctx ends. A run that is started again is ended.
 func (t *tests) run(ctx context.Context) {
-	last := testsMessage{Cases: []testCase{}, Coverage: map[string]map[string]string{}, Problems: []string{}}
-	for again := true; ; {
-		if !again {
-			select {
-			case <-t.started:
-			case <-ctx.Done():
-				return
-			}
+	for last := newTestsMessage(); ; {
+		select {
+		case <-t.started:
+		case <-ctx.Done():
+			return
 		}
 		last.Running = true
 		t.stream.put("tests", "tests", last)
 		running, cancel := context.WithCancel(ctx)
-		done := make(chan testsMessage, 1)
-		go func() { done <- t.once(running) }()
-		select {
-		case last = <-done:
-			again = false
+		go func() {
+			defer cancel()
+			select {
+			case <-t.started:
+				t.start()
+			case <-running.Done():
+			}
+		}()
+		if m := t.once(running); running.Err() == nil {
+			last = m
 			t.stream.put("tests", "tests", last)
-		case <-t.started:
-			again = true
-		case <-ctx.Done():
 		}
 		cancel()
-		if again || ctx.Err() != nil {
-			<-done
-		}
-		if ctx.Err() != nil {
-			return
-		}
 	}
+}
+
+func newTestsMessage() testsMessage {
+	return testsMessage{Cases: []testCase{}, Coverage: map[string]map[string]string{}, Problems: []string{}}
 }
 
 // once runs all tests.
 func (t *tests) once(ctx context.Context) testsMessage {
-	m := testsMessage{Cases: []testCase{}, Coverage: map[string]map[string]string{}, Problems: []string{}}
+	m := newTestsMessage()
 	covered, err := t.folder.Run(ctx, func(r controllertest.Result) {
 		isFine := r.Outcome == controllertest.Passed || r.Outcome == controllertest.Skipped
 		c := testCase{File: t.relative(r.File), Line: r.Location.Line, Name: r.Name, Passed: isFine}
