@@ -44,19 +44,23 @@ func TestSharedModules(t *testing.T) {
 	}
 }
 
-// TestChartModules checks that the tests of the chart, which link libretto, require no older version of a module: they would not start.
-func TestChartModules(t *testing.T) {
-	own, shared := modules(t, "."), 0
-	for module, has := range modules(t, filepath.Join("test", "chart")) {
-		if own[module] == "" {
-			continue
+// TestNestedModules checks that tests with a go.mod of their own, which link libretto, require no older version of a module: they would not
+// start.
+func TestNestedModules(t *testing.T) {
+	own := modules(t, ".")
+	for folder, least := range map[string]int{"chart": 50, "browser": 3} {
+		shared := 0
+		for module, has := range modules(t, filepath.Join("test", folder)) {
+			if own[module] == "" {
+				continue
+			}
+			if shared++; version.MustParseSemantic(has).LessThan(version.MustParseSemantic(own[module])) {
+				t.Errorf("test/%s/go.mod has %s %s, and go.mod %s: run go -C test/%s mod tidy", folder, module, has, own[module], folder)
+			}
 		}
-		if shared++; version.MustParseSemantic(has).LessThan(version.MustParseSemantic(own[module])) {
-			t.Errorf("test/chart/go.mod has %s %s, and go.mod %s: run go -C test/chart mod tidy", module, has, own[module])
+		if shared < least {
+			t.Fatalf("test/%s has %d modules in common: nothing is compared", folder, shared)
 		}
-	}
-	if shared < 50 {
-		t.Fatalf("%d modules in common: nothing is compared", shared)
 	}
 }
 

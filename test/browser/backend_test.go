@@ -59,7 +59,8 @@ func newBackend(t *testing.T, messages ...object) *backend {
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/default/events", func(w http.ResponseWriter, _ *http.Request) { answer(w, events) })
 	mux.HandleFunc("GET /api/v1", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, object{"resources": []object{{"name": "pods", "kind": "Pod", "namespaced": true}, {"name": "pods/status", "kind": "Pod", "namespaced": true}}})
+		answer(w, object{"resources": []object{{"name": "pods", "kind": "Pod", "namespaced": true}, {"name": "pods/status", "kind": "Pod",
+			"namespaced": true}}})
 	})
 	mux.HandleFunc("GET /apis/ctl.example.com/v1", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, object{"resources": []object{{"name": "catsets", "kind": "CatSet", "namespaced": true}}})
@@ -88,7 +89,8 @@ func (b *backend) write(w http.ResponseWriter, r *http.Request) {
 	if metadata, ok := body["metadata"].(object); ok && strings.ToLower(fmt.Sprint(metadata["name"])) != metadata["name"] {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		_ = json.NewEncoder(w).Encode(object{"kind": "Status", "message": fmt.Sprintf("CatSet %q is invalid: metadata.name: a lowercase name is needed", metadata["name"])})
+		_ = json.NewEncoder(w).Encode(object{"kind": "Status",
+			"message": fmt.Sprintf("CatSet %q is invalid: metadata.name: a lowercase name is needed", metadata["name"])})
 		return
 	}
 	answer(w, body)

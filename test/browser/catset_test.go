@@ -78,6 +78,19 @@ spec:
   template: {spec: {containers: [{name: cat, image: "busybox:1.36"}]}}
 `
 
+const tested = `# libretto test examples/catset
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+definition: controller.yaml
+cases:
+- name: Pods start one by one
+  want:
+    counts: {Pod: 1}
+- name: all Pods in the end
+  want:
+    counts: {Pod: 3}
+`
+
 var events = object{"items": []object{
 	{"type": "Normal", "reason": "Created", "message": "Created Pod tabby-2", "count": 1, "lastTimestamp": "2026-11-30T09:41:07Z",
 		"metadata": object{"name": "a"}, "involvedObject": object{"uid": "catset-tabby"}},
@@ -115,10 +128,11 @@ func pod(set string, i int) object {
 }
 
 func crd() object {
-	o := sent("ADDED", "crd", "ready", "", "", newObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "catsets.ctl.example.com", object{
-		"spec": object{"group": "ctl.example.com", "scope": "Namespaced", "names": object{"kind": "CatSet", "plural": "catsets"},
-			"versions": []object{{"name": "v1", "served": true, "storage": true}}},
-	}))
+	o := sent("ADDED", "crd", "ready", "", "", newObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "catsets.ctl.example.com",
+		object{
+			"spec": object{"group": "ctl.example.com", "scope": "Namespaced", "names": object{"kind": "CatSet", "plural": "catsets"},
+				"versions": []object{{"name": "v1", "served": true, "storage": true}}},
+		}))
 	o["object"].(object)["definition"] = ""
 	return o
 }
@@ -131,7 +145,8 @@ func catsets() []object {
 	}
 	states := []struct{ set, state, message string }{
 		{"tabby", "ready", ""}, {"tabby", "ready", ""}, {"tabby", "waiting", "containers with unready status: [cat]"},
-		{"siamese", "ready", ""}, {"siamese", "failing", "CrashLoopBackOff: back-off restarting failed container"}, {"siamese", "deleting", "finalizer example.com/volume"},
+		{"siamese", "ready", ""}, {"siamese", "failing", "CrashLoopBackOff: back-off restarting failed container"}, {"siamese", "deleting",
+			"finalizer example.com/volume"},
 	}
 	numbers := map[string]int{}
 	for _, s := range states {
@@ -139,17 +154,20 @@ func catsets() []object {
 		numbers[s.set]++
 	}
 	for _, set := range []string{"siamese", "tabby"} {
-		messages = append(messages, sent("ADDED", "child", "ready", "", "catset-"+set, newObject("v1", "Service", set, object{"spec": object{"clusterIP": "None"}})))
+		messages = append(messages, sent("ADDED", "child", "ready", "", "catset-"+set, newObject("v1", "Service", set,
+			object{"spec": object{"clusterIP": "None"}})))
 	}
 	messages = append(messages, object{"files": []object{
-		{"path": "sync.js", "text": edited}, {"path": "catset_test.yaml", "text": "# libretto test examples/catset\napiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\ndefinition: controller.yaml\ncases:\n- name: Pods start one by one\n  want:\n    counts: {Pod: 1}\n- name: all Pods in the end\n  want:\n    counts: {Pod: 3}\n"},
+		{"path": "sync.js", "text": edited}, {"path": "catset_test.yaml",
+			"text": tested},
 		{"path": "catset.yaml", "text": greeting},
 	}}, object{"problems": []string{}})
 	for i := range 40 {
 		messages = append(messages, passMessage(i+1))
 	}
 	for i, text := range []string{"starting tabby-0", "tabby-0 is ready", "starting tabby-1", "scaling from 3 to 4"} {
-		messages = append(messages, object{"log": object{"time": at(i * 300), "definition": "CompositeController catset", "hook": "sync", "parent": "default/tabby", "text": text}})
+		messages = append(messages, object{"log": object{"time": at(i * 300), "definition": "CompositeController catset", "hook": "sync",
+			"parent": "default/tabby", "text": text}})
 	}
 	return append(messages, testsMessage(), object{"synced": true})
 }
@@ -197,7 +215,8 @@ func passDetail(id int) object {
 
 func testsMessage() object {
 	coverage := object{}
-	for line, kind := range map[int]string{3: "covered", 4: "partial", 5: "covered", 6: "covered", 7: "covered", 8: "covered", 10: "covered", 11: "covered", 12: "covered",
+	for line, kind := range map[int]string{3: "covered", 4: "partial", 5: "covered", 6: "covered", 7: "covered", 8: "covered", 10: "covered",
+		11: "covered", 12: "covered",
 		17: "covered", 18: "covered", 19: "covered", 20: "covered", 21: "covered", 26: "uncovered", 27: "uncovered", 28: "uncovered"} {
 		coverage[fmt.Sprint(line)] = kind
 	}
@@ -209,19 +228,24 @@ func testsMessage() object {
 }
 
 func heldEdit() object {
-	return object{"edit": object{"definition": "CompositeController catset", "revision": "c41e77d09ab3526e", "held": true, "reason": "Destructive",
-		"message":  "3 of 5 children of 2 parents would be deleted, the first is Pod default/siamese-1 of CatSet default/siamese",
-		"commands": []string{"libretto rollout approve catset", "kubectl annotate --overwrite cc catset metacontroller.k8s.io/approved-revision=c41e77d09ab3526e"}}}
+	return object{"edit": object{"definition": "CompositeController catset", "revision": "c41e77d09ab3526e", "held": true,
+		"reason":  "Destructive",
+		"message": "3 of 5 children of 2 parents would be deleted, the first is Pod default/siamese-1 of CatSet default/siamese",
+		"commands": []string{"libretto rollout approve catset",
+			"kubectl annotate --overwrite cc catset metacontroller.k8s.io/approved-revision=c41e77d09ab3526e"}}}
 }
 
 func counterexample() object {
 	return object{"failure": "the end differs (-case +path):\n- Pod/tabby-1\n+ nothing", "steps": []object{
 		{"title": "CatSet tabby is created", "writes": []object{}, "objects": []object{catSet("tabby", 3)}},
-		{"title": "pass: Pod tabby-0 is created", "writes": []object{{"verb": "create", "kind": "Pod", "namespace": "default", "name": "tabby-0", "after": pod("tabby", 0)}},
+		{"title": "pass: Pod tabby-0 is created", "writes": []object{{"verb": "create", "kind": "Pod", "namespace": "default", "name": "tabby-0",
+			"after": pod("tabby", 0)}},
 			"objects": []object{catSet("tabby", 3), pod("tabby", 0)}},
-		{"title": "the response to the creation of Pod tabby-1 is lost", "writes": []object{{"verb": "create", "kind": "Pod", "namespace": "default", "name": "tabby-1",
+		{"title": "the response to the creation of Pod tabby-1 is lost", "writes": []object{{"verb": "create", "kind": "Pod",
+			"namespace": "default", "name": "tabby-1",
 			"error": "Timeout", "after": pod("tabby", 1)}}, "objects": []object{catSet("tabby", 3), pod("tabby", 0), pod("tabby", 1)}},
-		{"title": "pass: Pod tabby-1 is deleted", "writes": []object{{"verb": "delete", "kind": "Pod", "namespace": "default", "name": "tabby-1", "before": pod("tabby", 1)}},
+		{"title": "pass: Pod tabby-1 is deleted", "writes": []object{{"verb": "delete", "kind": "Pod", "namespace": "default", "name": "tabby-1",
+			"before": pod("tabby", 1)}},
 			"objects": []object{catSet("tabby", 3), pod("tabby", 0)}},
 	}}
 }

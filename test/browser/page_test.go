@@ -48,7 +48,8 @@ func open(t *testing.T, address string, width, height int64) tab {
 	if program == "" {
 		t.Skip("there is no Chromium: install one to test the page, such as the package chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("hide-scrollbars", false))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("hide-scrollbars",
+		false))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, stopTab := chromedp.NewContext(allocator)
@@ -135,6 +136,15 @@ func (p tab) press(keys string) {
 	p.do(chromedp.KeyEvent(keys))
 }
 
+// retype replaces a part of the YAML that is edited.
+func (p tab) retype(before, after string) {
+	p.t.Helper()
+	value[chromedp.Void](p, fmt.Sprintf(`(() => {
+		const area = document.querySelector("textarea");
+		area.value = area.value.replace(%q, %q);
+	})()`, before, after))
+}
+
 // picture writes what the page shows, once its animations are over, if pictures are asked for.
 func (p tab) picture(name string) {
 	p.t.Helper()
@@ -155,8 +165,8 @@ func (p tab) picture(name string) {
 	}
 }
 
-// fewColours returns a picture with 256 colours, which makes it a third as large: of colours that are alike the commonest, and others become
-// what is next to them.
+// fewColours returns a picture with 256 colours, which makes it a third as large: of colours that are alike the commonest, and others
+// become what is next to them.
 func fewColours(t *testing.T, content []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(content))
@@ -200,7 +210,8 @@ func fewColours(t *testing.T, content []byte) []byte {
 
 func (p tab) theme(name string) {
 	p.t.Helper()
-	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: name}}})
 }
 
 // TestTreeGrows looks at objects as they come, change and go, also while the page has no connection.
@@ -210,7 +221,8 @@ func TestTreeGrows(t *testing.T) {
 	p.shows(".node.definition", "catset")
 	b.send(sent("ADDED", "parent", "waiting", "", "", catSet("tabby", 2)))
 	p.shows(".node.parent.waiting", "tabby")
-	b.send(sent("ADDED", "child", "waiting", "starting", "catset-tabby", pod("tabby", 0)), sent("ADDED", "child", "waiting", "", "catset-tabby", pod("tabby", 1)))
+	b.send(sent("ADDED", "child", "waiting", "starting", "catset-tabby", pod("tabby", 0)), sent("ADDED", "child", "waiting", "",
+		"catset-tabby", pod("tabby", 1)))
 	p.shows(".node.child.waiting .note", "starting")
 	b.send(sent("MODIFIED", "child", "ready", "", "catset-tabby", pod("tabby", 0)))
 	p.shows(".node.child.ready", "tabby-0")
@@ -229,8 +241,8 @@ func TestTreeGrows(t *testing.T) {
 	p.shows(".connection", "no connection")
 }
 
-// TestFrames looks at 200 parents and 2000 children as they come within a few seconds: the page draws all the time, and shows a child as soon
-// as it is scrolled to.
+// TestFrames looks at 200 parents and 2000 children as they come within a few seconds: the page draws all the time, and shows a child as
+// soon as it is scrolled to.
 func TestFrames(t *testing.T) {
 	b := newBackend(t, definition(), object{"synced": true})
 	p := open(t, b.URL, 1440, 900)
@@ -281,7 +293,8 @@ func TestFrames(t *testing.T) {
 	p.picture("many")
 }
 
-// TestKeyboard does all with the keyboard alone: through the tree, into an object, an edit that is refused and one that is saved, a deletion.
+// TestKeyboard does all with the keyboard alone: through the tree, into an object, an edit that is refused and one that is saved, a
+// deletion.
 func TestKeyboard(t *testing.T) {
 	b := newBackend(t, catsets()...)
 	p := open(t, b.URL, 1280, 800)
@@ -307,15 +320,17 @@ func TestKeyboard(t *testing.T) {
 	p.shows(".panel h2", "siamese-0")
 	p.press("e")
 	p.wait(`document.activeElement.tagName === "TEXTAREA" && !document.activeElement.value.includes("status")`)
-	value[chromedp.Void](p, `document.activeElement.value = document.activeElement.value.replace("name: siamese-0", "name: [")`)
+	p.retype("name: siamese-0", "name: [")
 	save := chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))
 	p.do(save)
 	p.shows(".panel [role=alert]", "line ")
-	value[chromedp.Void](p, `document.activeElement.value = document.activeElement.value.replace("name: [", "name: siamese-0").replace("busybox:1.36", "busybox:1.37")`)
+	p.retype("name: [", "name: siamese-0")
+	p.retype("busybox:1.36", "busybox:1.37")
 	p.do(save)
 	p.shows(".toast", "Saved Pod siamese-0")
 	written := b.writes()
-	if len(written) != 1 || !strings.HasPrefix(written[0], "PUT /api/v1/namespaces/default/pods/siamese-0 ") || !strings.Contains(written[0], "busybox:1.37") ||
+	if len(written) != 1 || !strings.HasPrefix(written[0], "PUT /api/v1/namespaces/default/pods/siamese-0 ") || !strings.Contains(written[0],
+		"busybox:1.37") ||
 		!strings.Contains(written[0], `"resourceVersion":"41"`) {
 		t.Errorf("saving has sent %q", written)
 	}
@@ -341,10 +356,10 @@ func TestNewObject(t *testing.T) {
 	p := open(t, b.URL, 1280, 800)
 	p.click("button", "New")
 	p.wait(`document.querySelector("dialog textarea")?.value.includes("name: tabby-2")`)
-	value[chromedp.Void](p, `document.querySelector("dialog textarea").value = document.querySelector("dialog textarea").value.replace("tabby-2", "Bengal")`)
+	p.retype("tabby-2", "Bengal")
 	p.click("dialog button.primary", "Create")
 	p.shows("dialog [role=alert]", "a lowercase name is needed")
-	value[chromedp.Void](p, `document.querySelector("dialog textarea").value = document.querySelector("dialog textarea").value.replace("Bengal", "bengal")`)
+	p.retype("Bengal", "bengal")
 	p.click("dialog button.primary", "Create")
 	p.shows(".toast", "Created CatSet bengal")
 	p.click(".node.child", "tabby-1")

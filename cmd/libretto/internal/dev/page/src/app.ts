@@ -29,12 +29,19 @@ export function start(root: HTMLElement, backend: Backend): void {
     if (location.hash !== hash) history.pushState(null, "", hash);
     route();
   } };
-  const views: Record<string, View> = { objects: new Graph(app), passes: new Passes(app), edits: new Edits(app), tests: new Tests(app), log: new LogView(app) };
-  const tabs = Object.keys(views).map((name, i) => h("a.tab", { href: "#" + name, "data-view": name, title: `${titles[name]} (${i + 1})` }, h("span", null, titles[name]), h("span.badge")));
-  const banner = h("div.banner", { role: "alert" }), status = h("span.connection", { role: "status" }), folder = h("span.folder"), live = h("span.live", { hidden: true }, "live cluster, read only");
+  const views: Record<string, View> = {
+    objects: new Graph(app), passes: new Passes(app), edits: new Edits(app), tests: new Tests(app), log: new LogView(app),
+  };
+  const tabs = Object.keys(views).map((name, i) => h("a.tab", { href: "#" + name, "data-view": name, title: `${titles[name]} (${i + 1})` },
+    h("span", null, titles[name]), h("span.badge")));
+  const banner = h("div.banner", { role: "alert" }), status = h("span.connection", { role: "status" });
+  const folder = h("span.folder"), live = h("span.live", { hidden: true }, "live cluster, read only");
   const main = h("main", { id: "main", tabindex: "-1" }, Object.values(views).map((v) => v.element));
-  root.replaceChildren(h("header.top", null, h("span.brand", null, h("img", { src: "/icon.svg", alt: "", width: 20, height: 20 }), h("b", null, "Libretto"), folder), h("nav", { "aria-label": "Views" }, tabs),
-    h("span.grow"), live, status, iconButton("i-theme", "Dark or light (t)", switchTheme), button("?", help, { "aria-label": "Shortcuts", title: "Shortcuts (?)" }, "button.quiet")), banner, main, h("div.toasts", { role: "status", "aria-live": "polite" }));
+  const brand = h("span.brand", null, h("img", { src: "/icon.svg", alt: "", width: 20, height: 20 }), h("b", null, "Libretto"), folder);
+  const header = h("header.top", null, brand, h("nav", { "aria-label": "Views" }, tabs), h("span.grow"), live, status,
+    iconButton("i-theme", "Dark or light (t)", switchTheme),
+    button("?", help, { "aria-label": "Shortcuts", title: "Shortcuts (?)" }, "button.quiet"));
+  root.replaceChildren(header, banner, main, h("div.toasts", { role: "status", "aria-live": "polite" }));
 
   function route(): void {
     const [, name, what = ""] = /^#?([a-z]*)(?:\/(.*))?$/.exec(location.hash) ?? [];
@@ -58,18 +65,23 @@ export function start(root: HTMLElement, backend: Backend): void {
       else for (const topic of topics) missed.set(name, (missed.get(name) ?? new Set(all)).add(topic));
     }
     if (topics.has("connection")) {
-      status.className = "connection " + (model.connected ? (model.synced ? "ready" : "waiting") : "failing");
-      fill(status, icon(model.connected ? (model.synced ? "s-ready" : "s-waiting") : "s-failing"), h("span.word", null, model.connected ? (model.synced ? "connected" : "reading") : "no connection"));
+      const [state, word] = !model.connected ? ["failing", "no connection"]
+        : model.synced ? ["ready", "connected"] : ["waiting", "reading"];
+      status.className = "connection " + state;
+      fill(status, icon("s-" + state), h("span.word", null, word));
     }
     if (topics.has("problems")) drawBanner();
     drawBadges();
   }
 
   function drawBadges(): void {
-    const held = [...model.edits.values()].filter((e) => e.held).length, failed = model.tests.cases.filter((c) => !c.passed).length + model.tests.problems.length;
+    const held = [...model.edits.values()].filter((e) => e.held).length;
+    const failed = model.tests.cases.filter((c) => !c.passed).length + model.tests.problems.length;
     let failing = 0;
     for (const i of model.items.values()) if (i.state === "failing" && i.role !== "other") failing++;
-    const badges: Record<string, [string | number, string]> = { objects: [failing || "", "failing"], edits: [held || "", "held"], tests: [failed || "", "failing"] };
+    const badges: Record<string, [string | number, string]> = {
+      objects: [failing || "", "failing"], edits: [held || "", "held"], tests: [failed || "", "failing"],
+    };
     for (const tab of tabs) {
       const [text, label] = badges[tab.dataset.view!] ?? ["", ""], badge = tab.querySelector(".badge")!;
       if (badge.textContent === String(text)) continue;
@@ -80,23 +92,31 @@ export function start(root: HTMLElement, backend: Backend): void {
 
   function drawBanner(): void {
     const { problems } = model;
-    fill(banner, problems.length > 0 && [icon("s-failing"), h("div.grow", null, h("b", null, plural(problems.length, "problem") + " in the folder"), h("ul", null, problems.map((p) => {
+    fill(banner, problems.length > 0 && [icon("s-failing"), h("div.grow", null,
+      h("b", null, plural(problems.length, "problem") + " in the folder"), h("ul", null, problems.map((p) => {
       const [, file, line, text] = /^(\S+?):(\d+)(?::\d+)?: ?([^]*)$/.exec(p) ?? [];
       return h("li", null, file ? [h("a", { href: `#tests/${encodeURIComponent(`${file}:${line}`)}` }, `${file}:${line}`), " " + text] : p);
     })))]);
   }
 
   function switchTheme(): void {
-    const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    const { theme } = document.documentElement.dataset;
+    const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     setTheme(dark ? "light" : "dark");
     localStorage.setItem("theme", dark ? "light" : "dark");
     changed("passes");
   }
 
   function help(): void {
-    const keys: [string, string][] = [["1 – 5", "Objects, passes, edits, tests, log"], ["/", "Filter"], ["↑ ↓", "Move in a list or in the tree"], ["← →", "Close and open a node; go to its parent and to its children"], ["Enter", "Show an object or a pass"],
-      ["Esc", "Close what is open"], ["n", "New object"], ["e  d", "Edit, delete the object"], ["c  x", "Collapse, expand all"], ["r", "Run the tests"], ["Ctrl+Enter", "Save"], ["t", "Dark or light"], ["?", "This list"]];
-    dialog("Shortcuts", h("dl.keys", null, keys.filter(([k]) => !model.meta.live || !/^(n|e  d|r|Ctrl)/.test(k)).map(([k, text]) => [h("dt", null, k.split(/ {2}/).map((one) => h("kbd", null, one))), h("dd", null, text)])));
+    const keys: [string, string][] = [
+      ["1 – 5", "Objects, passes, edits, tests, log"], ["/", "Filter"], ["↑ ↓", "Move in a list or in the tree"],
+      ["← →", "Close and open a node; go to its parent and to its children"], ["Enter", "Show an object or a pass"],
+      ["Esc", "Close what is open"], ["n", "New object"], ["e  d", "Edit, delete the object"], ["c  x", "Collapse, expand all"],
+      ["r", "Run the tests"], ["Ctrl+Enter", "Save"], ["t", "Dark or light"], ["?", "This list"],
+    ];
+    const shown = keys.filter(([k]) => !model.meta.live || !/^(n|e  d|Ctrl)/.test(k));
+    dialog("Shortcuts", h("dl.keys", null, shown.map(([k, text]) =>
+      [h("dt", null, k.split("  ").map((one) => h("kbd", null, one))), h("dd", null, text)])));
   }
 
   document.addEventListener("keydown", (e) => {

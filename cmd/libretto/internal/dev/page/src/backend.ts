@@ -1,6 +1,6 @@
 // The page knows its backend by these two functions alone: over HTTP here, and by a worker in a playground.
 export interface Backend {
-  /** Sends a request, with a body in JSON or as text, and resolves to the answer. What is refused rejects with the message of the answer. */
+  /** Sends a request, with a body in JSON or as text, and resolves to the answer. It rejects with the message of a refusal. */
   request(method: string, path: string, body?: unknown): Promise<any>;
   /** Hands over each message, and {connected: boolean} when the stream begins (what is comes again then) and when it breaks. */
   stream(path: string, onMessage: (message: any) => void): void;
@@ -20,7 +20,8 @@ async function request(method: string, path: string, body?: unknown): Promise<an
   });
   const answer = await response.text();
   const parsed = response.headers.get("Content-Type")?.includes("json") && answer ? JSON.parse(answer) : answer;
-  if (!response.ok) throw new Error(parsed?.message || parsed?.error || String(parsed).trim() || `${method} ${path}: ${response.status} ${response.statusText}`);
+  if (!response.ok) throw new Error(parsed?.message || parsed?.error || String(parsed).trim() ||
+    `${method} ${path}: ${response.status} ${response.statusText}`);
   return parsed;
 }
 

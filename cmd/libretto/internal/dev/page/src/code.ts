@@ -8,7 +8,8 @@ export interface Change { op: " " | "+" | "-"; text: string; before?: number; af
 export function diff(before: string[], after: string[]): Change[] {
   let start = 0, same = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start++;
-  while (same < before.length - start && same < after.length - start && before[before.length - 1 - same] === after[after.length - 1 - same]) same++;
+  const shorter = Math.min(before.length, after.length) - start;
+  while (same < shorter && before[before.length - 1 - same] === after[after.length - 1 - same]) same++;
   const a = before.slice(start, before.length - same), b = after.slice(start, after.length - same), width = b.length + 1;
   // The longest common part of what is left, as far as a table of it fits; of larger texts all counts as changed.
   const table = a.length * b.length <= 4e6 ? new Uint32Array((a.length + 1) * width) : undefined;
@@ -21,11 +22,15 @@ export function diff(before: string[], after: string[]): Change[] {
   const changes: Change[] = before.slice(0, start).map((text, i) => ({ op: " ", text, before: i + 1, after: i + 1 }));
   let i = 0, j = 0;
   while (i < a.length || j < b.length) {
-    if (table && i < a.length && j < b.length && a[i] === b[j]) changes.push({ op: " ", text: a[i], before: start + ++i, after: start + ++j });
-    else if (i < a.length && (j >= b.length || !table || table[(i + 1) * width + j] >= table[i * width + j + 1])) changes.push({ op: "-", text: a[i], before: start + ++i });
+    const isSame = table && i < a.length && j < b.length && a[i] === b[j];
+    const isGone = i < a.length && (j >= b.length || !table || table[(i + 1) * width + j] >= table[i * width + j + 1]);
+    if (isSame) changes.push({ op: " ", text: a[i], before: start + ++i, after: start + ++j });
+    else if (isGone) changes.push({ op: "-", text: a[i], before: start + ++i });
     else changes.push({ op: "+", text: b[j], after: start + ++j });
   }
-  for (let k = same; k > 0; k--) changes.push({ op: " ", text: before[before.length - k], before: before.length - k + 1, after: after.length - k + 1 });
+  for (let k = same - 1; k >= 0; k--) {
+    changes.push({ op: " ", text: before[before.length - 1 - k], before: before.length - k, after: after.length - k });
+  }
   return changes;
 }
 
@@ -43,7 +48,10 @@ export function fold(changes: Change[]): (Change | number)[] {
   return folded;
 }
 
-const words = /(\/\/.*$|\/\*.*?\*\/|^\s*\*.*$|^\s*#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)|\b(export|function|return|const|let|var|if|else|for|of|in|while|switch|case|default|break|continue|new|throw|try|catch|import|from|local|self|error|then|assert|async|await|type|interface|as|typeof|null|undefined|true|false|this|class)\b|\b(\d[\w.]*)/g;
+const keywords = "export|function|return|const|let|var|if|else|for|of|in|while|switch|case|default|break|continue|new|throw|try|catch|" +
+  "import|from|local|self|error|then|assert|async|await|type|interface|as|typeof|null|undefined|true|false|this|class";
+const comments = /\/\/.*$|\/\*.*?\*\/|^\s*\*.*$|^\s*#.*$/, strings = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`/;
+const words = new RegExp(`(${comments.source})|(${strings.source})|\\b(${keywords})\\b|\\b(\\d[\\w.]*)`, "g");
 
 /** Returns a line of a script with its words coloured. */
 export function scriptLine(text: string): (Node | string)[] {
@@ -62,7 +70,8 @@ export function scriptLine(text: string): (Node | string)[] {
 export function yamlLine(text: string): (Node | string)[] {
   if (/^\s*#/.test(text)) return [h("span.comment", null, text)];
   const found = /^(\s*(?:- )*)((?:"(?:[^"\\]|\\.)*"|[^\s"'#][^:"]*?):)(?=\s|$)(.*)$/.exec(text);
-  if (!found) return /^\s*- /.test(text) ? [h("span.mark", null, text.slice(0, text.indexOf("-") + 2)), value(text.slice(text.indexOf("-") + 2))] : [value(text)];
+  const item = found ? null : /^(\s*- )(.*)$/.exec(text);
+  if (!found) return item ? [h("span.mark", null, item[1]), value(item[2])] : [value(text)];
   return [found[1] && h("span.mark", null, found[1]), h("span.field", null, found[2]), value(found[3])];
 }
 
@@ -85,7 +94,8 @@ export function code(path: string, text: string, mark: (line: number) => string 
 }
 
 /** Returns a value as YAML. Lines of which mark returns a class have it. */
-export function yaml(value: unknown, label: string, mark: (line: Line, i: number) => string | undefined = () => undefined, path = ""): HTMLElement {
+export function yaml(value: unknown, label: string, mark: (line: Line, i: number) => string | undefined = () => undefined,
+  path = ""): HTMLElement {
   return h("pre.code", { tabindex: "0", "aria-label": label }, print(value, path).map((line, i) => {
     const kind = mark(line, i);
     return h("div.line" + (kind ? "." + kind : ""), null, h("code", null, ...yamlLine(line.text)));
@@ -99,8 +109,11 @@ export function valueDiff(before: unknown, after: unknown): HTMLElement {
 }
 
 const unified = (changes: (Change | number)[], line: (text: string) => (Node | string)[]): HTMLElement =>
-  h("pre.code.diff", { tabindex: "0", "aria-label": "what changes" }, changes.map((c) => typeof c === "number" ? h("div.line.cut", null, `⋯ ${c} unchanged`)
-    : h("div.line" + (c.op === "+" ? ".added" : c.op === "-" ? ".removed" : ""), null, h("span.op", null, c.op), h("code", null, ...line(c.text)))));
+  h("pre.code.diff", { tabindex: "0", "aria-label": "what changes" }, changes.map((c) =>
+    typeof c === "number" ? h("div.line.cut", null, `⋯ ${c} unchanged`)
+      : h("div.line" + classOf(c), null, h("span.op", null, c.op), h("code", null, ...line(c.text)))));
+
+const classOf = (c: Change): string => (c.op === "+" ? ".added" : c.op === "-" ? ".removed" : "");
 
 /** Returns two texts side by side, with lines that belong together in one row; below each other where that has no room. */
 export function sideBySide(path: string, before: string, after: string): HTMLElement {
@@ -110,7 +123,7 @@ export function sideBySide(path: string, before: string, after: string): HTMLEle
     for (const [a, b] of rows.splice(0)) {
       const side = (c: Change | undefined, n: number | undefined) => [
         h("td.n", null, n ?? ""),
-        h("td" + (c ? (c.op === "-" ? ".removed" : c.op === "+" ? ".added" : "") : ".nothing"), null, c && h("code", null, ...line(c.text)))];
+        h("td" + (c ? classOf(c) : ".nothing"), null, c && h("code", null, ...line(c.text)))];
       body.push(h("tr", null, ...side(a, a?.before), ...side(b, b?.after)));
     }
   };
@@ -130,5 +143,6 @@ export function sideBySide(path: string, before: string, after: string): HTMLEle
   }
   flush();
   return h("div", null, h("div.narrow-only", null, unified(changes, line)),
-    h("table.sides.wide-only", { "aria-label": `${path} before and after` }, h("colgroup", null, [1, 2].map(() => [h("col.n"), h("col")])), h("thead", null, h("tr", null, h("th", { colspan: 2 }, "serves now"), h("th", { colspan: 2 }, "edited"))), h("tbody", null, body)));
+    h("table.sides.wide-only", { "aria-label": `${path} before and after` }, h("colgroup", null, [1, 2].map(() => [h("col.n"), h("col")])),
+      h("thead", null, h("tr", null, h("th", { colspan: 2 }, "serves now"), h("th", { colspan: 2 }, "edited"))), h("tbody", null, body)));
 }

@@ -1,7 +1,7 @@
 // Elements, and the few things of a page that each view needs.
 export type Child = Node | string | number | false | null | undefined | Child[];
 
-/** Returns an element of a tag with classes ("button.primary"). Attributes that are functions are listeners; false and null are left out. */
+/** Returns an element of a tag with classes, "button.primary". Attributes that are functions are listeners; false is none. */
 export function h(tag: string, attributes?: Record<string, unknown> | null, ...children: Child[]): HTMLElement {
   const [name, ...classes] = tag.split(".");
   const element = document.createElement(name);
@@ -40,14 +40,17 @@ export function icon(id: string): SVGElement {
   return svg;
 }
 
-export const button = (label: Child, run: (e: Event) => void, attributes: Record<string, unknown> = {}, tag = "button"): HTMLButtonElement =>
+type Attributes = Record<string, unknown>;
+
+export const button = (label: Child, run: (e: Event) => void, attributes: Attributes = {}, tag = "button"): HTMLButtonElement =>
   h(tag, { type: "button", click: run, ...attributes }, label) as HTMLButtonElement;
 
-export const iconButton = (id: string, label: string, run: (e: Event) => void, attributes: Record<string, unknown> = {}): HTMLButtonElement =>
+export const iconButton = (id: string, label: string, run: (e: Event) => void, attributes: Attributes = {}): HTMLButtonElement =>
   button(icon(id), run, { "aria-label": label, title: label, ...attributes }, "button.quiet");
 
 /** Returns what stands where nothing is yet. */
-export const empty = (title: string, ...text: Child[]): HTMLElement => h("div.empty", null, h("strong", null, title), h("p", null, ...text));
+export const empty = (title: string, ...text: Child[]): HTMLElement =>
+  h("div.empty", null, h("strong", null, title), h("p", null, ...text));
 
 /** Shows a line for a while, which is read out, too. */
 export function say(text: string, failed = false): void {

@@ -14,12 +14,14 @@ export class Edits implements View {
   constructor(private app: App) {}
 
   update(): void {
-    const { model } = this.app, edits = [...model.edits.values()].sort((a, b) => Number(b.held) - Number(a.held) || (a.definition < b.definition ? -1 : 1));
+    const { model } = this.app, heldFirst = (a: Edit, b: Edit) => Number(b.held) - Number(a.held) || (a.definition < b.definition ? -1 : 1);
+    const edits = [...model.edits.values()].sort(heldFirst);
     const signature = JSON.stringify([edits, edits.map((e) => this.revisions(e))]);
     if (this.drawn === signature && this.files === model.files) return;
     this.drawn = signature;
     this.files = model.files;
-    fill(this.element, edits.length === 0 ? empty("No edits yet", "Edit a script of the folder. Its difference is shown here, and whether it serves or is held.")
+    fill(this.element, edits.length === 0 ? empty("No edits yet",
+      "Edit a script of the folder. Its difference is shown here, and whether it serves or is held.")
       : edits.map((e) => this.drawEdit(e)));
     if (this.chosen) this.element.querySelector(`[data-definition="${CSS.escape(this.chosen)}"]`)?.scrollIntoView({ block: "start" });
   }
@@ -36,19 +38,26 @@ export class Edits implements View {
   private revisions(e: Edit): { definition?: Item; before?: string } {
     const definition = this.app.model.definition(e.definition), status = definition?.object.status ?? {};
     const serves = status.scriptRevision?.slice(0, 16);
-    return { definition: definition, before: serves && serves !== e.revision?.slice(0, 16) ? serves : status.previousScriptRevisionHash?.slice(0, 16) };
+    const waits = serves && serves !== e.revision?.slice(0, 16);
+    return { definition, before: waits ? serves : status.previousScriptRevisionHash?.slice(0, 16) };
   }
 
   private drawEdit(e: Edit): HTMLElement {
-    const { definition, before } = this.revisions(e), changes = h("div.changes"), state = e.held ? "failing" : /serve|complete/i.test(e.reason) || !e.reason ? "ready" : "waiting";
+    const { definition, before } = this.revisions(e), changes = h("div.changes");
+    const state = e.held ? "failing" : !e.reason || /serv|complete/i.test(e.reason) ? "ready" : "waiting";
     if (this.app.model.meta.live) fill(changes);
     else if (definition && before) this.drawChanges(changes, definition, before);
     else fill(changes, h("p.sub", null, "There is no earlier revision to compare with."));
-    return h("article.edit", { "data-definition": e.definition }, h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
+    return h("article.edit", { "data-definition": e.definition },
+      h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
       h("span.state." + state, null, icon("s-" + state), e.held ? "held" : state === "ready" ? "serves" : "on its way")),
-      (e.message || (e.reason && state !== "ready")) && h("div.why." + state, null, e.reason && h("b", null, e.reason), e.message && h("p", null, e.message)),
-      e.held && definition && h("div.actions.writes", null, button("Let it through", () => this.approve(definition, e.revision), { title: "Approves this revision, and no other" })),
-      e.commands?.length > 0 && h("ul.commands", { "aria-label": "Commands" }, e.commands.map((c) => h("li", null, h("code", null, c), button([icon("i-copy"), "Copy"], () => copy(c), { "aria-label": "Copy " + c })))),
+      (e.message || (e.reason && state !== "ready")) && h("div.why." + state, null, e.reason && h("b", null, e.reason), e.message &&
+        h("p", null, e.message)),
+      e.held && definition && h("div.actions.writes", null, button("Let it through", () => this.approve(definition, e.revision),
+        { title: "Approves this revision, and no other" })),
+      e.commands?.length > 0 && h("ul.commands", { "aria-label": "Commands" },
+        e.commands.map((c) => h("li", null, h("code", null, c), button([icon("i-copy"), "Copy"], () => copy(c),
+        { "aria-label": "Copy " + c })))),
       changes);
   }
 
@@ -76,7 +85,8 @@ export class Edits implements View {
   /** Returns the text of a script as it is in the folder: a file of that name, or a key of a ConfigMap that is in the cluster. */
   private edited(path: string, files: Map<string, string>, definition: Item): string | undefined {
     for (const source of definition.object.spec?.scriptSources ?? []) {
-      const map = source.configMap && this.app.model.find("ConfigMap", source.configMap.namespace ?? definition.object.metadata.namespace, source.configMap.name);
+      const map = source.configMap && this.app.model.find("ConfigMap", source.configMap.namespace ?? definition.object.metadata.namespace,
+        source.configMap.name);
       if (map?.object.data?.[path] !== undefined) return map.object.data[path];
     }
     const found = [...files.keys()].find((f) => f === path) ?? [...files.keys()].find((f) => f.endsWith("/" + path));

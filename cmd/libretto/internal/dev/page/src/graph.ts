@@ -7,7 +7,10 @@ import { Panel, newObject } from "./panel.ts";
 const rowHeight = 34, boxHeight = 28, tallHeight = 46, top = 34, narrow = 720;
 
 /** A node that is shown: y is where its row is, and from y to last its own box may be, so that it stays in sight with its children. */
-interface Placed { node: TreeNode; depth: number; x: number; width: number; height: number; y: number; last: number; above?: Placed; open: boolean; shownAt: number }
+interface Placed {
+  node: TreeNode; above?: Placed; depth: number; open: boolean;
+  x: number; width: number; height: number; y: number; last: number; shownAt: number;
+}
 
 export class Graph implements View {
   readonly element: HTMLElement;
@@ -44,10 +47,12 @@ export class Graph implements View {
     style.classList.add("wide-only");
     this.element = h("section.split.objects", null,
       h("div.main-part", null,
-        h("div.bar", null, filterField("Filter objects", (text) => { this.text = text; this.layout(); }), this.summary, h("span.grow"), style,
+        h("div.bar", null, filterField("Filter objects", (text) => { this.text = text; this.layout(); }), this.summary, h("span.grow"),
+          style,
           button("Collapse", () => this.setAll(true), { title: "Collapse all parents (c)" }, "button.wide-only"),
           button("Expand", () => this.setAll(false), { title: "Expand everything (x)" }, "button.wide-only"),
-          button([icon("i-plus"), "New"], () => newObject(app), { title: "New object (n)", "aria-label": "New object" }, "button.primary.writes")),
+          button([icon("i-plus"), "New"], () => newObject(app), { title: "New object (n)", "aria-label": "New object" },
+            "button.primary.writes")),
         this.nothing, this.scroller),
       this.panel.element);
   }
@@ -143,14 +148,17 @@ export class Graph implements View {
     const chips = states.map((state) => button([icon("s-" + state), h("b", null, counts[state] ?? 0), h("span.word", null, state)], () => {
       if (!this.shown.delete(state)) this.shown.add(state);
       this.layout();
-    }, { "aria-pressed": String(this.shown.has(state)), "aria-label": `${counts[state] ?? 0} ${state}`, title: state, "data-state": state }, `button.chip.${state}${counts[state] ? "" : ".none"}`));
-    const focused = document.activeElement instanceof HTMLElement && this.summary.contains(document.activeElement) ? document.activeElement.dataset.state : "";
+    }, { "aria-pressed": String(this.shown.has(state)), "aria-label": `${counts[state] ?? 0} ${state}`, title: state, "data-state": state },
+      `button.chip.${state}${counts[state] ? "" : ".none"}`));
+    const focused = document.activeElement instanceof HTMLElement && this.summary.contains(document.activeElement)
+      ? document.activeElement.dataset.state : "";
     fill(this.summary, chips);
     if (focused) chips[states.indexOf(focused as State)].focus();
     const { synced, meta } = this.app.model;
     fill(this.nothing, this.placed.length === 0 && (!synced ? empty("Waiting for the host", "The tree grows as objects come.")
       : total > 0 ? empty("Nothing matches", "Loosen the filter, or choose other states.")
-      : empty(`No definition in ${meta.folder || "the folder"} yet`, "Write a CompositeController, a DecoratorController or a MapController into it, or have ",
+      : empty(`No definition in ${meta.folder || "the folder"} yet`,
+        "Write a CompositeController, a DecoratorController or a MapController into it, or have ",
         h("code", null, "libretto init"), " write a first one. The page shows it at once.")));
   }
 
@@ -165,7 +173,8 @@ export class Graph implements View {
   }
 
   private drawNow(): void {
-    const { scrollTop, clientHeight, clientWidth } = this.scroller, end = scrollTop + clientHeight, graph = !this.scroller.classList.contains("as-list");
+    const { scrollTop, clientHeight, clientWidth } = this.scroller, end = scrollTop + clientHeight,
+      graph = !this.scroller.classList.contains("as-list");
     const seen = new Set<string>(), lines = { all: "", chosen: "" }, now = performance.now();
     const chosen = new Set<Placed>();
     this.scroller.removeAttribute("aria-activedescendant");
@@ -180,7 +189,10 @@ export class Graph implements View {
       element.style.transform = `translate(${p.x}px, ${p.shownAt}px)`;
       element.style.width = p.width + "px";
       if (p.node.key === this.active) this.scroller.setAttribute("aria-activedescendant", element.id);
-      if (graph && p.above) lines.all += link(p.above, p, scrollTop, end), lines.chosen += chosen.has(p) ? link(p.above, p, scrollTop, end) : "";
+      if (!graph || !p.above) continue;
+      const path = link(p.above, p, scrollTop, end);
+      lines.all += path;
+      if (chosen.has(p)) lines.chosen += path;
     }
     for (const [key, element] of this.pool) if (!seen.has(key)) element.remove(), this.pool.delete(key);
     this.links.setAttribute("width", String(graph ? Math.max(clientWidth, this.layer.offsetWidth) : 0));
@@ -208,20 +220,25 @@ export class Graph implements View {
       element.className = `node ${state} ${item?.role ?? "group"}` + (node.key === this.active ? " active" : "");
       element.setAttribute("aria-level", String(p.depth + 1));
       const siblings = p.above?.node.children;
-      if (siblings) element.setAttribute("aria-setsize", String(siblings.length)), element.setAttribute("aria-posinset", String(siblings.indexOf(node) + 1));
+      if (siblings) {
+        element.setAttribute("aria-setsize", String(siblings.length));
+        element.setAttribute("aria-posinset", String(siblings.indexOf(node) + 1));
+      }
       element.setAttribute("aria-selected", String(node.key === this.active));
       if (node.children.length) element.setAttribute("aria-expanded", String(p.open));
       else element.removeAttribute("aria-expanded");
-      element.setAttribute("aria-label", `${item?.object.kind ?? ""} ${node.label}, ${item ? state : ""} ${item?.message ?? ""}${node.children.length ? ", " + plural(node.children.length, "object") + " below" : ""}`);
+      const below = node.children.length ? `, ${plural(node.children.length, "object")} below` : "";
+      element.setAttribute("aria-label", `${item?.object.kind ?? ""} ${node.label}, ${item ? state : ""} ${item?.message ?? ""}${below}`);
       element.title = item ? `${item.object.kind} ${node.label}: ${state}${item.message ? ", " + item.message : ""}` : "";
-      const kind = item && h("span.kind", null, item.object.kind), name = h("span.name", null, label), note = item?.message && state !== "ready" && h("span.note", null, item.message);
+      const kind = item && h("span.kind", null, item.object.kind), name = h("span.name", null, label);
+      const note = item?.message && state !== "ready" && h("span.note", null, item.message);
       element.classList.toggle("tall", p.height > boxHeight);
       const fold = node.children.length > 0 && h("span.fold" + (p.open ? ".open" : ""), null, counts(node), icon("i-right"));
-      fill(element, icon("s-" + state), p.height > boxHeight ? h("span.two.grow", null, h("span.over", null, name, h("span.grow"), fold), h("span.under", null, note || kind))
-        : [kind, name, note || h("span.grow"), fold]);
-      if (stateBefore && stateBefore !== state) animate(element, [{ boxShadow: "0 0 0 4px var(--flash)" }, { boxShadow: "0 0 0 0 transparent" }], 700);
+      const two = () => h("span.two.grow", null, h("span.over", null, name, h("span.grow"), fold), h("span.under", null, note || kind));
+      fill(element, icon("s-" + state), p.height > boxHeight ? two() : [kind, name, note || h("span.grow"), fold]);
+      if (stateBefore && stateBefore !== state) animate(element, flash, 700);
     }
-    if (isNew && item && now - item.born < 500) animate(element, [{ opacity: 0, translate: "-10px 0" }, { opacity: 1, translate: "0 0" }], 220);
+    if (isNew && item && now - item.born < 500) animate(element, appear, 220);
     return element;
   }
 
@@ -270,11 +287,12 @@ export class Graph implements View {
   }
 }
 
-const counts = (node: TreeNode) => states.filter((s) => node.totals[s]).map((s) => h("span.count." + s, null, icon("s-" + s), node.totals[s]));
+const counts = ({ totals }: TreeNode) => states.filter((s) => totals[s]).map((s) => h("span.count." + s, null, icon("s-" + s), totals[s]));
 
 function columnsOf(width: number): (depth: number) => { x: number; width: number } {
   const between = (share: number, least: number, most: number) => Math.round(Math.min(most, Math.max(least, share * width)));
-  const gap = between(0.04, 28, 52), first = between(0.25, 200, 310), second = between(0.27, 210, 340), x2 = 16 + first + gap + second + gap;
+  const gap = between(0.04, 28, 52), first = between(0.25, 200, 310), second = between(0.27, 210, 340),
+    x2 = 16 + first + gap + second + gap;
   const third = Math.min(560, Math.max(240, width - x2 - 24));
   return (depth) => depth === 0 ? { x: 16, width: first } : depth === 1 ? { x: 16 + first + gap, width: second }
     : { x: x2 + (depth - 2) * (third + gap), width: third };
@@ -283,7 +301,8 @@ function columnsOf(width: number): (depth: number) => { x: number; width: number
 /** Returns a line from the right of one box to the left of another, with round corners. What is out of sight is cut off. */
 function link(a: Placed, b: Placed, from: number, to: number): string {
   const within = (y: number) => Math.min(Math.max(y, from - 40), to + 40) - from;
-  const x = a.x + a.width, y = within(a.shownAt + a.height / 2), x2 = b.x, y2 = within(b.shownAt + b.height / 2), middle = Math.round((x + x2) / 2);
+  const x = a.x + a.width, y = within(a.shownAt + a.height / 2), x2 = b.x, y2 = within(b.shownAt + b.height / 2),
+    middle = Math.round((x + x2) / 2);
   const r = Math.min(7, Math.abs(y2 - y) / 2), d = Math.sign(y2 - y);
   if (r < 1) return `M${x} ${y}H${x2}`;
   return `M${x} ${y}H${middle - r}q${r} 0 ${r} ${d * r}V${y2 - d * r}q0 ${d * r} ${r} ${d * r}H${x2}`;
@@ -296,6 +315,8 @@ function svg(tag: string, name: string): SVGElement {
   return element;
 }
 
+const flash = [{ boxShadow: "0 0 0 4px var(--flash)" }, { boxShadow: "0 0 0 0 transparent" }];
+const appear = [{ opacity: 0, translate: "-10px 0" }, { opacity: 1, translate: "0 0" }];
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 function animate(element: HTMLElement, frames: Keyframe[], duration: number): void {

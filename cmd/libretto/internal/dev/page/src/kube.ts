@@ -61,11 +61,13 @@ export class Kube {
 }
 
 function check(o: KubeObject): void {
-  const missing = ["apiVersion", "kind"].find((field) => typeof o?.[field] !== "string") ?? (o.metadata?.name || o.metadata?.generateName ? "" : "metadata.name");
+  const missing = ["apiVersion", "kind"].find((field) => typeof o?.[field] !== "string") ?? (o.metadata?.name || o.metadata?.generateName
+    ? "" : "metadata.name");
   if (missing) throw new Error(`${missing} is missing`);
 }
 
-const ofServer = ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences", "selfLink", "deletionTimestamp",
+const ofServer = ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences", "selfLink",
+  "deletionTimestamp",
   "deletionGracePeriodSeconds", "finalizers"];
 
 /** Returns what a person would write of an object: another one of its kind. */
@@ -94,5 +96,6 @@ function sample(schema: any): any {
     const names = Object.keys(schema.properties ?? {}), wanted: string[] = schema.required?.length ? schema.required : names.slice(0, 3);
     return Object.fromEntries(wanted.filter((n) => names.includes(n)).map((n) => [n, sample(schema.properties[n])]));
   }
-  return schema.type === "array" ? [] : schema.type === "integer" || schema.type === "number" ? schema.minimum ?? 1 : schema.type === "boolean" ? false : "";
+  return schema.type === "array" ? [] : schema.type === "integer" || schema.type === "number" ? schema.minimum ?? 1
+    : schema.type === "boolean" ? false : "";
 }

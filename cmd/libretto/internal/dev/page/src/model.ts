@@ -40,7 +40,8 @@ export class Model {
     if (m.pass) this.takePass(m.pass);
     if (m.edit) this.edits.set(m.edit.definition, m.edit), this.changed("edits");
     if (m.tests) {
-      this.tests = { running: !!m.tests.running, cases: m.tests.cases ?? [], coverage: m.tests.coverage ?? {}, problems: m.tests.problems ?? [] };
+      this.tests = { running: !!m.tests.running, cases: m.tests.cases ?? [], coverage: m.tests.coverage ?? {},
+        problems: m.tests.problems ?? [] };
       this.changed("tests");
     }
     if (m.files) this.files = new Map(m.files.map((f: any) => [f.path, f.text])), this.changed("files");
@@ -70,7 +71,8 @@ export class Model {
   }
 
   private takeObject(m: any): void {
-    const { metadata, kind } = m.object, uid = metadata.uid || `${kind}/${metadata.namespace}/${metadata.name}`, before = this.items.get(uid);
+    const { metadata, kind } = m.object, uid = metadata.uid || `${kind}/${metadata.namespace}/${metadata.name}`,
+      before = this.items.get(uid);
     this.stale.delete(uid);
     this.changed("objects");
     if (m.event === "DELETED") return void this.items.delete(uid);
@@ -107,7 +109,9 @@ export const nameOf = (m: any): string => (m.namespace && m.namespace !== "defau
 export const definitionKeys = ({ object: { kind, metadata } }: Item): string[] =>
   metadata.namespace ? [`${kind} ${metadata.namespace}/${metadata.name}`, `${kind} ${metadata.name}`] : [`${kind} ${metadata.name}`];
 
-export interface TreeNode { key: string; item?: Item; label: string; children: TreeNode[]; parent?: TreeNode; totals: Record<State, number> }
+export interface TreeNode {
+  key: string; item?: Item; label: string; children: TreeNode[]; parent?: TreeNode; totals: Record<State, number>;
+}
 
 /** Returns definitions with their parents, these with their children, and at the end what belongs to none of them. */
 export function tree(items: Map<string, Item>): TreeNode[] {
@@ -121,7 +125,8 @@ export function tree(items: Map<string, Item>): TreeNode[] {
   const rest: TreeNode = { key: "rest", label: "Other objects", children: [], totals: { ready: 0, waiting: 0, failing: 0, deleting: 0 } };
   for (const node of nodes.values()) {
     const { role, owner, definition } = node.item!;
-    const above = role === "definition" ? undefined : nodes.get(owner) ?? (role === "parent" || role === "child" ? definitions.get(definition) : undefined);
+    const ofDefinition = role === "parent" || role === "child" ? definitions.get(definition) : undefined;
+    const above = role === "definition" ? undefined : nodes.get(owner) ?? ofDefinition;
     if (above && above !== node) (node.parent = above).children.push(node);
     else (role === "definition" ? roots : rest.children).push(node);
   }

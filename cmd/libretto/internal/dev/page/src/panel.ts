@@ -48,20 +48,29 @@ export class Panel {
   }
 
   private draw(): void {
-    const before = this.item?.object, item = this.app.model.items.get(this.uid), hadFocus = document.activeElement?.getAttribute("data-focus");
+    const before = this.item?.object, item = this.app.model.items.get(this.uid),
+      hadFocus = document.activeElement?.getAttribute("data-focus");
     this.item = item;
-    if (!item) return fill(this.element, h("header", null, h("h2", null, "Gone"), this.closer()), empty("This object is no longer there", before ? `${before.kind} ${before.metadata.name} was deleted.` : ""));
+    if (!item) {
+      return fill(this.element, h("header", null, h("h2.grow", null, "Gone"), this.closer()),
+        empty("This object is no longer there", before ? `${before.kind} ${before.metadata.name} was deleted.` : ""));
+    }
     const { object, state } = item, m = object.metadata;
     fill(this.element,
-      h("header", null, h("div.grow", null, h("div.sub", null, `${object.kind} · ${object.apiVersion}`), h("h2", null, m.name)), this.closer()),
-      h("div.facts", null, h("span.state." + state, null, icon("s-" + state), state), m.namespace && h("span", null, "namespace ", h("b", null, m.namespace)),
+      h("header", null, h("div.grow", null, h("div.sub", null, `${object.kind} · ${object.apiVersion}`), h("h2", null, m.name)),
+        this.closer()),
+      h("div.facts", null, h("span.state." + state, null, icon("s-" + state), state), m.namespace &&
+        h("span", null, "namespace ", h("b", null, m.namespace)),
         item.definition && item.role !== "definition" && h("span", null, item.definition)),
       item.message && h("p.message." + state, null, item.message),
       h("div.actions.writes", null,
-        button("Edit", () => this.edit(), { title: "Edit as YAML (e)", "data-focus": "edit" }), button("Delete", () => this.remove(), { title: "Delete (d)", "data-focus": "delete" }, "button.danger"),
-        item.role !== "definition" && item.role !== "crd" && button("New like this", () => newObject(this.app, object), { "data-focus": "new" }),
+        button("Edit", () => this.edit(), { title: "Edit as YAML (e)", "data-focus": "edit" }),
+        button("Delete", () => this.remove(), { title: "Delete (d)", "data-focus": "delete" }, "button.danger"),
+        item.role !== "definition" && item.role !== "crd" && button("New like this", () => newObject(this.app, object),
+          { "data-focus": "new" }),
         (item.role === "child" || item.role === "other") && h("div.ready-switch", null, h("span.sub", null, "Becomes"),
-          choice("Readiness of the object", [["null", "as usual"], ["true", "ready"], ["false", "failing"]], this.switches.get(item.uid) ?? "null", (v) => this.setReady(v)))),
+          choice("Readiness of the object", [["null", "as usual"], ["true", "ready"], ["false", "failing"]],
+            this.switches.get(item.uid) ?? "null", (v) => this.setReady(v)))),
       h("div.tabs", { role: "group", "aria-label": "Show" }, tabs.map((name) => button(name, () => { this.tab = name; this.draw(); },
         { "aria-pressed": String(name === this.tab), "data-focus": "tab" + name }))),
       this.body);
@@ -77,14 +86,16 @@ export class Panel {
     const item = this.item!;
     if (this.tab === "YAML") return this.drawYAML(item, before);
     if (this.tab === "Passes") {
-      const passes = this.app.model.passes.filter((p) => p.parent.uid === item.uid || p.writes?.some((w) => isOf(w, item.object))).reverse();
+      const passes = this.app.model.passes.filter((p) => p.parent.uid === item.uid ||
+        p.writes?.some((w) => isOf(w, item.object))).reverse();
       return fill(this.body, passes.length ? h("ul.plain", null, passes.map((p) => passRow(p, this.app)))
         : empty("No pass yet", "Passes over this object, or that wrote it, are listed here."));
     }
     if (!this.body.querySelector(".events")) fill(this.body, h("p.sub", null, "Reading events…"));
     this.app.kube.events(item).then((events) => item === this.item && this.tab === "Events" && fill(this.body, events.length
       ? h("ul.plain.events", null, events.map((e) => h("li" + (e.type === "Warning" ? ".warning" : ""), null,
-        h("div", null, h("b", null, e.reason), h("span.sub", null, ` ${time(e.when).slice(0, 8)}${e.count > 1 ? ` · ${e.count} times` : ""}`)), h("div", null, e.message))))
+        h("div", null, h("b", null, e.reason), h("span.sub", null,
+          ` ${time(e.when).slice(0, 8)}${e.count > 1 ? ` · ${e.count} times` : ""}`)), h("div", null, e.message))))
       : empty("No events", "Nothing has been reported about this object.")), sayError);
   }
 
@@ -112,8 +123,9 @@ export class Panel {
         }
       };
       const problem = h("p.message.failing", { role: "alert" });
-      fill(this.body, h("div.editing", null, area, problem, h("div.actions", null, button("Save", save, { title: "Ctrl+Enter" }, "button.primary"),
-        button("Cancel", () => this.cancel()), h("span.sub", null, resource.status ? "The status is left out: who reconciles writes it." : ""))));
+      fill(this.body, h("div.editing", null, area, problem, h("div.actions", null,
+        button("Save", save, { title: "Ctrl+Enter" }, "button.primary"), button("Cancel", () => this.cancel()),
+        resource.status && h("span.sub", null, "The status is left out: who reconciles writes it."))));
       atStart(area);
     }, (e) => { this.editing = false; sayError(e); });
   }
@@ -138,7 +150,8 @@ export class Panel {
     const { apiVersion, kind, metadata: { namespace, name } } = this.item!.object;
     this.switches.set(this.uid, value);
     this.app.backend.request("POST", "/dev/v1/ready", { apiVersion, kind, namespace: namespace ?? "", name, ready: JSON.parse(value) })
-      .then(() => say(value === "null" ? `${name} becomes ready as usual` : `${name} becomes ${value === "true" ? "ready" : "failing"}`), sayError);
+      .then(() => say(value === "null" ? `${name} becomes ready as usual` : `${name} becomes ${value === "true" ? "ready" : "failing"}`),
+        sayError);
   }
 }
 
@@ -147,8 +160,10 @@ const isOf = (w: { kind: string; namespace: string; name: string }, o: KubeObjec
 
 /** Returns a line about a pass, as a link to it. */
 export function passRow(p: Pass, app: App): HTMLElement {
-  return h("li", null, button([icon(p.error ? "s-failing" : "s-ready"), h("span.sub", null, time(p.time)), h("span.grow", null, p.writes?.length ? plural(p.writes.length, "write") : "nothing to write"),
-    h("span.sub", null, p.durationMillis.toFixed(1) + " ms")], () => app.go("passes", String(p.id)), {}, "button.line-button" + (p.error ? ".failing" : "")));
+  return h("li", null, button([icon(p.error ? "s-failing" : "s-ready"), h("span.sub", null, time(p.time)),
+    h("span.grow", null, p.writes?.length ? plural(p.writes.length, "write") : "nothing to write"),
+    h("span.sub", null, p.durationMillis.toFixed(1) + " ms")], () => app.go("passes", String(p.id)), {},
+      "button.line-button" + (p.error ? ".failing" : "")));
 }
 
 /** Returns a field for YAML. Ctrl+Enter and Ctrl+S save. */
@@ -163,9 +178,11 @@ export function editor(text: string, save: () => void): HTMLTextAreaElement {
 /** Opens a dialog for a new object: like another one, or from an example of a kind. */
 export function newObject(app: App, like?: KubeObject): void {
   const examples = like ? new Map([[like.kind, toYAML(renamed(app, example(like)))]]) : examplesOf(app);
-  if (examples.size === 0) return say("No kind of parent is known yet: write a definition and its CustomResourceDefinition into the folder", true);
+  if (examples.size === 0) return say("No kind of parent is known yet: write a definition and its CustomResourceDefinition into the folder",
+    true);
   const area = editor([...examples.values()][0], () => create());
-  const select = h("select", { "aria-label": "Kind", change: () => (area.value = area.defaultValue = examples.get((select as HTMLSelectElement).value) ?? "") },
+  const select = h("select", { "aria-label": "Kind", change: () =>
+    (area.value = area.defaultValue = examples.get((select as HTMLSelectElement).value) ?? "") },
     [...examples.keys()].map((kind) => h("option", null, kind)));
   const problem = h("p.message.failing", { role: "alert" });
   const create = async () => {
@@ -178,20 +195,23 @@ export function newObject(app: App, like?: KubeObject): void {
       fill(problem, (e as Error).message);
     }
   };
-  const d = dialog("New object", h("div.row-fields", null, h("label", null, "Kind ", select), h("span.sub", null, "in YAML or JSON")), area, problem,
+  const d = dialog("New object", h("div.row-fields", null, h("label", null, "Kind ", select), h("span.sub", null, "in YAML or JSON")), area,
+    problem,
     h("div.actions", null, button("Create", create, { title: "Ctrl+Enter" }, "button.primary"), button("Cancel", () => d.close())));
   d.addEventListener("cancel", (e) => isChanged(area) && e.preventDefault());
-  requestAnimationFrame(() => atStart(area)); // Not with the key that has opened the dialog.
+  atStart(area);
 }
 
 /** Reports whether somebody has typed into a field. */
 const isChanged = (area: HTMLTextAreaElement | undefined): boolean => !!area && area.value !== area.defaultValue;
 
-/** Focuses a field at its first line. */
+/** Focuses a field at its first line; in the next frame, so that it does not get the key by which it was opened. */
 export function atStart(area: HTMLTextAreaElement): void {
-  area.setSelectionRange(0, 0);
-  area.focus();
-  area.scrollTop = 0;
+  requestAnimationFrame(() => {
+    area.setSelectionRange(0, 0);
+    area.focus();
+    area.scrollTop = 0;
+  });
 }
 
 /** Returns an example of each kind of parents: the object of a file, one that is there, or what the schema requires. */
@@ -225,5 +245,6 @@ function fromFiles(files: Map<string, string>, kind: string): string | undefined
 
 function renamed(app: App, o: KubeObject): KubeObject {
   const base = o.metadata.name.replace(/-\d+$/, "");
-  for (let i = 2; ; i++) if (!app.model.find(o.kind, o.metadata.namespace ?? "default", `${base}-${i}`)) return { ...o, metadata: { ...o.metadata, name: `${base}-${i}` } };
+  for (let i = 2; ; i++) if (!app.model.find(o.kind, o.metadata.namespace ?? "default", `${base}-${i}`)) return { ...o,
+    metadata: { ...o.metadata, name: `${base}-${i}` } };
 }

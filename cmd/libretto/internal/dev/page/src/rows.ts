@@ -44,7 +44,8 @@ export class Rows {
 
   private key(e: KeyboardEvent): void {
     const page = Math.max(1, Math.floor(this.element.clientHeight / this.height) - 1), now = this.index();
-    const to = { ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: this.count - 1, Enter: now }[e.key];
+    const to = { ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: this.count - 1,
+      Enter: now }[e.key];
     if (to === undefined || this.count === 0) return;
     e.preventDefault();
     this.choose(Math.max(0, Math.min(this.count - 1, to)));
@@ -52,7 +53,8 @@ export class Rows {
 
   private draw(): void {
     const { scrollTop, clientHeight } = this.element;
-    const from = Math.max(0, Math.floor(scrollTop / this.height) - 4), to = Math.min(this.count, Math.ceil((scrollTop + clientHeight) / this.height) + 4);
+    const from = Math.max(0, Math.floor(scrollTop / this.height) - 4),
+      to = Math.min(this.count, Math.ceil((scrollTop + clientHeight) / this.height) + 4);
     const rows: HTMLElement[] = [];
     this.element.removeAttribute("aria-activedescendant");
     for (let i = from; i < to; i++) {

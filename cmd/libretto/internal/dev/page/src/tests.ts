@@ -52,16 +52,22 @@ export class Tests implements View {
   private drawHead(): void {
     const { cases, running } = this.app.model.tests, failed = cases.filter((c) => !c.passed).length;
     fill(this.head, running ? h("span.state.waiting", null, icon("s-waiting"), "running")
-      : cases.length > 0 && h("span.state." + (failed ? "failing" : "ready"), null, icon(failed ? "s-failing" : "s-ready"), failed ? `${failed} of ${cases.length} failed` : `${cases.length} passed`),
+      : cases.length > 0 && h("span.state." + (failed ? "failing" : "ready"), null, icon(failed ? "s-failing" : "s-ready"), failed
+        ? `${failed} of ${cases.length} failed` : `${cases.length} passed`),
       h("span.grow"), button([icon("i-run"), "Run again"], () => this.run(), { disabled: running, title: "Run again (r)" }));
   }
 
   private drawCases(): void {
     const { cases, problems, running } = this.app.model.tests, top = this.cases.scrollTop, files = new Map<string, Case[]>();
-    for (const c of cases) if (`${c.file} ${c.name} ${c.failure}`.toLowerCase().includes(this.text)) files.set(c.file, [...(files.get(c.file) ?? []), c]);
+    for (const c of cases) {
+      if (`${c.file} ${c.name} ${c.failure}`.toLowerCase().includes(this.text)) files.set(c.file, [...(files.get(c.file) ?? []), c]);
+    }
     fill(this.cases, problems.map((p) => h("p.message.failing", null, p)),
-      cases.length === 0 && problems.length === 0 && (running ? empty("Running", "The first results come soon.") : empty("No tests yet", "Write a file that ends in ", h("code", null, "_test.yaml"), ", or have ", h("code", null, "libretto init"), " write one.")),
-      [...files].map(([file, list]) => h("section", null, h("h3", null, h("code", null, file), h("span.sub", null, ` ${list.filter((c) => c.passed).length}/${list.length}`)),
+      cases.length === 0 && problems.length === 0 && (running ? empty("Running", "The first results come soon.")
+        : empty("No tests yet", "Write a file that ends in ", h("code", null, "_test.yaml"), ", or have ", h("code", null, "libretto init"),
+        " write one.")),
+      [...files].map(([file, list]) => h("section", null, h("h3", null, h("code", null, file),
+        h("span.sub", null, ` ${list.filter((c) => c.passed).length}/${list.length}`)),
         h("ul.plain", null, list.sort((a, b) => Number(a.passed) - Number(b.passed) || a.line - b.line).map((c) => this.drawCase(c))))));
     this.cases.scrollTop = top;
   }
@@ -69,11 +75,15 @@ export class Tests implements View {
   private drawCase(c: Case): HTMLElement {
     const state = c.passed ? "ready" : "failing";
     return h("li.case." + state, null, h("div.case-head", null,
-      button([icon("s-" + state), h("span.grow", null, c.name || `line ${c.line}`), h("span.hidden", null, c.passed ? "passed" : "failed"), h("span.sub", null, `:${c.line}`)], () => this.app.go("tests", `${c.file}:${c.line}`), {}, "button.line-button"),
-      button("Explore", (e) => this.explore(c, e.currentTarget as HTMLButtonElement), { title: "Let things go wrong on the way, and see whether the end is the same", "aria-label": `Explore ${c.name}` }, "button.small")),
+      button([icon("s-" + state), h("span.grow", null, c.name || `line ${c.line}`), h("span.hidden", null, c.passed ? "passed" : "failed"),
+        h("span.sub", null, `:${c.line}`)], () => this.app.go("tests", `${c.file}:${c.line}`), {}, "button.line-button"),
+      button("Explore", (e) => this.explore(c, e.currentTarget as HTMLButtonElement),
+        { title: "Let things go wrong on the way, and see whether the end is the same", "aria-label": `Explore ${c.name}` },
+        "button.small")),
       !c.passed && h("pre.failure", { "aria-label": "Failure" }, c.failure.split("\n").map((line) => {
         const [, place, rest] = /^(\S+\.ya?ml:\d+)(?::\d+)?(: .*)$/.exec(line) ?? [];
-        return h("div.line" + (/^\+/.test(line) ? ".added" : /^-(?!-)/.test(line) ? ".removed" : ""), null, place ? [h("a", { href: "#tests/" + encodeURIComponent(place) }, place), rest] : line);
+        return h("div.line" + (/^\+/.test(line) ? ".added" : /^-(?!-)/.test(line) ? ".removed" : ""), null, place
+          ? [h("a", { href: "#tests/" + encodeURIComponent(place) }, place), rest] : line);
       })));
   }
 
@@ -94,17 +104,22 @@ export class Tests implements View {
   private drawFile(): void {
     const { files, tests: { coverage }, meta } = this.app.model, names = [...files.keys()].sort();
     if (this.editing) return;
-    if (!files.has(this.path)) this.path = names.find((n) => coverage[n]) ?? names.find((n) => /\.(js|ts|jsonnet|cel)$/.test(n)) ?? names[0] ?? "";
-    const text = files.get(this.path), own = coverage[this.path] ?? {}, signature = JSON.stringify([this.path, text, own, names.map((n) => share(coverage[n])), this.line, meta.edit]);
+    const script = names.find((n) => coverage[n]) ?? names.find((n) => /\.(js|ts|jsonnet|cel)$/.test(n));
+    if (!files.has(this.path)) this.path = script ?? names[0] ?? "";
+    const text = files.get(this.path), own = coverage[this.path] ?? {},
+      signature = JSON.stringify([this.path, text, own, names.map((n) => share(coverage[n])), this.line, meta.edit]);
     if (signature === this.drawn) return;
     this.drawn = signature;
     if (text === undefined) return fill(this.detail, empty("No files yet", "Scripts, tests and manifests of the folder are shown here."));
     const select = h("select", { "aria-label": "File", change: () => this.app.go("tests", (select as HTMLSelectElement).value) },
       names.map((n) => h("option", { value: n, selected: n === this.path }, n + share(coverage[n]))));
-    const counts = (kind: string) => Object.values(own).filter((k) => k === kind).length, top = this.detail.querySelector(".code")?.scrollTop ?? 0;
+    const counts = (kind: string) => Object.values(own).filter((k) => k === kind).length,
+      top = this.detail.querySelector(".code")?.scrollTop ?? 0;
     const view = code(this.path, text, (line) => own[line] ?? (line === this.line ? "here" : undefined));
-    fill(this.detail, h("header", null, iconButton("i-left", "Back", () => this.app.go("tests", ""), { class: "quiet narrow-only" }), select, h("span.grow"),
-      Object.keys(own).length > 0 && h("span.legend.coverage", null, ["covered", "partial", "uncovered"].map((k) => counts(k) > 0 && h("span." + k, null, `${counts(k)} ${k}`))),
+    fill(this.detail, h("header", null, iconButton("i-left", "Back", () => this.app.go("tests", ""), { class: "quiet narrow-only" }),
+      select, h("span.grow"),
+      Object.keys(own).length > 0 && h("span.legend.coverage", null, ["covered", "partial", "uncovered"].map((k) => counts(k) > 0 &&
+        h("span." + k, null, `${counts(k)} ${k}`))),
       meta.edit && button("Edit", () => this.editFile(text), { class: "writes" })), view);
     const here = this.line > 0 ? view.querySelector<HTMLElement>(`[data-line="${this.line}"]`) : null;
     if (here) here.classList.add("here"), here.scrollIntoView({ block: "center" });
@@ -114,9 +129,11 @@ export class Tests implements View {
   private editFile(text: string): void {
     this.editing = true;
     const path = this.path, done = () => { this.editing = false; this.drawn = ""; this.drawFile(); };
-    const save = () => this.app.backend.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"), area.value).then(() => { say("Saved " + path); done(); }, sayError);
+    const save = () => this.app.backend.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"),
+      area.value).then(() => { say("Saved " + path); done(); }, sayError);
     const area = editor(text, save);
-    fill(this.detail, h("header", null, h("code", null, path), h("span.grow"), button("Save", save, { title: "Ctrl+Enter" }, "button.primary"), button("Cancel", done)), area);
+    fill(this.detail, h("header", null, h("code", null, path), h("span.grow"), button("Save", save, { title: "Ctrl+Enter" },
+      "button.primary"), button("Cancel", done)), area);
     atStart(area);
   }
 }
@@ -129,17 +146,24 @@ const share = (lines: Record<string, string> | undefined): string => {
 /** Opens the steps of a counterexample, to go through one by one. */
 function counterexample(c: Case, steps: Step[], failure: string): void {
   let at = 0;
-  const list = h("ol.steps", { "aria-label": "Steps" }), body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Step", "aria-live": "polite" });
+  const list = h("ol.steps", { "aria-label": "Steps" }), body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Step",
+    "aria-live": "polite" });
   const move = (to: number) => { at = Math.max(0, Math.min(steps.length - 1, to)); draw(); };
-  const back = button("Back", () => move(at - 1)), next = button("Next step", () => move(at + 1), {}, "button.primary"), place = h("span.sub.grow");
+  const back = button("Back", () => move(at - 1)), next = button("Next step", () => move(at + 1), {}, "button.primary"),
+    place = h("span.sub.grow");
   const draw = () => {
     const step = steps[at], last = at === steps.length - 1;
     back.disabled = at === 0;
     next.disabled = last;
     fill(place, `Step ${at + 1} of ${steps.length}`);
-    fill(list, steps.map((s, i) => h("li", null, button(s.title, () => move(i), { "aria-current": i === at ? "step" : null }, "button.line-button" + (i < at ? ".past" : "")))));
-    fill(body, last && failure && h("p.message.failing", null, failure), step.writes?.length ? [h("h3", null, plural(step.writes.length, "write")), step.writes.map(drawWrite)] : h("p.sub", null, "Nothing is written in this step."),
-      step.objects?.length > 0 && [h("h3", null, `${plural(step.objects.length, "object")} afterwards`), step.objects.map((o) => h("details", null, h("summary", null, h("span.kind", null, o.kind), h("b", null, o.metadata?.name)), yaml(o, o.metadata?.name ?? "object")))]);
+    fill(list, steps.map((s, i) => h("li", null, button(s.title, () => move(i), { "aria-current": i === at ? "step" : null },
+      "button.line-button" + (i < at ? ".past" : "")))));
+    fill(body, last && failure && h("p.message.failing", null, failure), step.writes?.length
+      ? [h("h3", null, plural(step.writes.length, "write")), step.writes.map(drawWrite)]
+      : h("p.sub", null, "Nothing is written in this step."),
+      step.objects?.length > 0 && [h("h3", null, `${plural(step.objects.length, "object")} afterwards`),
+        step.objects.map((o) => h("details", null, h("summary", null, h("span.kind", null, o.kind), h("b", null, o.metadata?.name)),
+        yaml(o, o.metadata?.name ?? "object")))]);
   };
   const d = dialog(`Counterexample: ${c.name}`, h("div.counterexample", null, list, body), h("footer", null, place, back, next));
   d.classList.add("wide");

@@ -33,10 +33,12 @@ function printValue(value: any, path: string, lead: string, indent: string, line
     lines.push({ text: lead + (ends === 0 ? "|-" : ends === 1 ? "|" : "|+"), path });
     const deeper = /- $/.test(lead) ? indent : indent + "  ";
     for (const line of (ends > 1 ? value.slice(0, -1) : body).split("\n")) lines.push({ text: line && deeper + line, path });
-  } else lines.push({ text: lead + (typeof value === "string" ? scalar(value) : Array.isArray(value) ? "[]" : JSON.stringify(value ?? null)), path });
+  } else lines.push({ text: lead + (typeof value === "string" ? scalar(value) : Array.isArray(value) ? "[]"
+    : JSON.stringify(value ?? null)), path });
 }
 
-const isLiteral = (text: string): boolean => /\n/.test(text) && /^[^\s]/.test(text) && !/[^\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/.test(text);
+const isLiteral = (text: string): boolean => /\n/.test(text) && /^[^\s]/.test(text) &&
+  !/[^\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/.test(text);
 
 /** Reports whether YAML's versions agree that a text without quotes is that text. */
 function isPlain(text: string): boolean {
@@ -49,7 +51,8 @@ function isPlain(text: string): boolean {
 }
 
 const scalar = (text: string): string =>
-  isPlain(text) ? text : JSON.stringify(text).replace(/[\x7f-\x9f\u2028\u2029\ufeff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+  isPlain(text) ? text : JSON.stringify(text).replace(/[\x7f-\x9f\u2028\u2029\ufeff]/g, (c) =>
+    "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 
 /** Returns what text without quotes means. What YAML 1.1 and 1.2 read differently is refused. */
 function resolve(text: string): unknown {
@@ -61,9 +64,12 @@ function resolve(text: string): unknown {
     if (Number.isInteger(n) ? Number.isSafeInteger(n) : Number.isFinite(n)) return n;
     throw new Error(`${text} is more than a browser can count: use kubectl`);
   }
-  const unclear = (/^[-+.]?[\d_.:]+([eE][-+]?\d*)?$/.test(text) && !/^\d+(\.\d+){2,}$/.test(text)) || /^[-+]?0[xob][\da-f_]+$/i.test(text) ||
+  const unclear = (/^[-+.]?[\d_.:]+([eE][-+]?\d*)?$/.test(text) && !/^\d+(\.\d+){2,}$/.test(text)) ||
+    /^[-+]?0[xob][\da-f_]+$/i.test(text) ||
     /^\d{4}-\d\d?-\d\d?([Tt\s].*)?$/.test(text);
-  if (unclear || /^(yes|no|on|off|y|n|[-+]?\.inf|\.nan|=|<<|-)$/i.test(text)) throw new Error(`put ${text} in quotes: versions of YAML read it differently`);
+  if (unclear || /^(yes|no|on|off|y|n|[-+]?\.inf|\.nan|=|<<|-)$/i.test(text)) {
+    throw new Error(`put ${text} in quotes: versions of YAML read it differently`);
+  }
   return text;
 }
 
@@ -87,7 +93,8 @@ class Parser {
     if (this.peek()?.text.startsWith("--- ") || this.peek()?.text === "---") this.skip();
     const value = this.node(0);
     const left = this.peek();
-    if (left) this.fail(left.n, /^(---|\.\.\.)/.test(left.text) ? "one object at a time: a second document begins" : "this does not belong to what is above: look at the indentation");
+    if (left) this.fail(left.n, /^(---|\.\.\.)/.test(left.text) ? "one object at a time: a second document begins"
+      : "this does not belong to what is above: look at the indentation");
     return value;
   }
 
@@ -137,7 +144,8 @@ class Parser {
     const fields = new Map<string, any>();
     for (let row = this.peek(); row && row.indent === indent && !isItem(row.text); row = this.peek()) {
       const found = this.key(row);
-      if (!found) this.fail(row.n, /^(---|\.\.\.)/.test(row.text) ? "one object at a time: a second document begins" : "a field is missing here: write name: value");
+      if (!found) this.fail(row.n, /^(---|\.\.\.)/.test(row.text) ? "one object at a time: a second document begins"
+        : "a field is missing here: write name: value");
       const [key, rest] = found;
       if (fields.has(key)) this.fail(row.n, `${key} is here a second time`);
       this.skip();
@@ -200,7 +208,8 @@ class Flow {
   whole(): any {
     const value = this.value(false);
     this.space();
-    if (this.at < this.text.length) throw new Error(`${this.text.slice(this.at).trim()} is too much: put texts with such characters in quotes`);
+    const rest = this.text.slice(this.at).trim();
+    if (rest) throw new Error(`${rest} is too much: put texts with such characters in quotes`);
     return value;
   }
 
@@ -228,8 +237,11 @@ class Flow {
       this.at += quoted[0].length;
       return first === '"' ? JSON.parse(quoted[0]) : quoted[0].slice(1, -1).replace(/''/g, "'");
     }
-    if (/^[&*!|>%@`?,\]}#]/.test(rest) || /^[:-](\s|$)/.test(rest)) throw new Error(`${first} has a meaning that this page does not read: use quotes or plain fields`);
-    const plain = (within ? /^(?:[^\s,[\]{}:#]|:(?![\s,[\]{}]|$)|[^\S\n]+(?![\s#]|$)|(?<=\S)#)+/ : /^(?:[^\s:#]|:(?!\s|$)|[^\S\n]+(?![\s#]|$)|(?<=\S)#)+/).exec(rest);
+    if (/^[&*!|>%@`?,\]}#]/.test(rest) || /^[:-](\s|$)/.test(rest)) {
+      throw new Error(`${first} has a meaning that this page does not read: use quotes or plain fields`);
+    }
+    const plain = (within ? /^(?:[^\s,[\]{}:#]|:(?![\s,[\]{}]|$)|[^\S\n]+(?![\s#]|$)|(?<=\S)#)+/
+      : /^(?:[^\s:#]|:(?!\s|$)|[^\S\n]+(?![\s#]|$)|(?<=\S)#)+/).exec(rest);
     if (!plain) throw new Error("a value is missing");
     this.at += plain[0].length;
     return resolve(plain[0].trim());
