@@ -175,7 +175,7 @@ func TestInitialEvents(t *testing.T) {
 		t.Error(diff)
 	}
 	const tables = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-	if diff := cmp.Diff([]string{"ADDED [a world 1]", "ADDED [b world 1]", "BOOKMARK []"}, events(t, s, path, tables)); diff != "" {
+	if diff := cmp.Diff([]string{"ADDED [a world 1]", "ADDED [b world 1]", "BOOKMARK [ <nil> <nil>]"}, events(t, s, path, tables)); diff != "" {
 		t.Error(diff)
 	}
 }

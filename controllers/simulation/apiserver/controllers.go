@@ -145,9 +145,7 @@ func (s *Server) handle(ctx context.Context, event watch.Event) {
 	delete(c.ending, key)
 	switch {
 	case kind.Group == crds.Group && isDeleted:
-		if definition, err := decodeCRD(object); err == nil {
-			s.unserveOthers(groupResourceOf(definition), nil)
-		}
+		s.unserveOthers(groupResourceOf(object), nil)
 	case kind.Group == crds.Group, kind == namespaceKind && !isDeleted:
 		s.sync(ctx, key, object)
 	case v1alpha1.IsDefinition(kind.GroupKind()):
@@ -258,14 +256,6 @@ var (
 	namespaces    = corev1.SchemeGroupVersion.WithResource("namespaces")
 	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 )
-
-// newNamespace returns a Namespace. syncNamespace gives it the rest.
-func newNamespace(name string) *unstructured.Unstructured {
-	namespace := &unstructured.Unstructured{}
-	namespace.SetGroupVersionKind(namespaceKind)
-	namespace.SetName(name)
-	return namespace
-}
 
 // syncNamespace gives a Namespace what it needs. One that is being deleted it empties, and lets it go once nothing is left.
 func (s *Server) syncNamespace(ctx context.Context, object *unstructured.Unstructured) (err error) {

@@ -60,10 +60,7 @@ func (s *Server) installOwn() error {
 
 func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
-	apiextensionsv1.SetDefaults_CustomResourceDefinition(definition)
-	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&definition.Spec)
-	return definition, err
+	return definition, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
 }
 
 // establishedStatus returns the status of a CustomResourceDefinition that is served.
@@ -80,13 +77,13 @@ func (s *Server) establishedStatus(object *unstructured.Unstructured, definition
 
 // syncCRD serves the resources of a CustomResourceDefinition, or deletes their objects if it is being deleted.
 func (s *Server) syncCRD(ctx context.Context, object *unstructured.Unstructured) error {
+	group := groupResourceOf(object)
+	if object.GetDeletionTimestamp() != nil {
+		return s.deleteCRD(ctx, object, group)
+	}
 	definition, err := decodeCRD(object)
 	if err != nil {
 		return err
-	}
-	group := groupResourceOf(definition)
-	if object.GetDeletionTimestamp() != nil {
-		return s.deleteCRD(ctx, object, group)
 	}
 	known := servedCRD{object.GetUID(), object.GetGeneration()}
 	if s.controllers.served[object.GetName()] != known {
@@ -122,8 +119,8 @@ type servedCRD struct {
 	generation int64
 }
 
-func groupResourceOf(definition *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
-	return schema.GroupResource{Group: definition.Spec.Group, Resource: definition.Spec.Names.Plural}
+func groupResourceOf(definition *unstructured.Unstructured) schema.GroupResource {
+	return schema.GroupResource{Group: text(definition, "spec.group"), Resource: text(definition, "spec.names.plural")}
 }
 
 // unserveOthers makes the server forget the versions of a resource that are not served any more.

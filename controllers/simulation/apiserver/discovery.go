@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"runtime"
 	"slices"
@@ -23,15 +24,10 @@ func serverVersion() apimachineryversion.Info {
 func (s *Server) all() []*resource {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var all []*resource
-	for _, r := range s.resources {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *resource) int {
+	return slices.SortedFunc(maps.Values(s.resources), func(a, b *resource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), apimachineryversion.CompareKubeAwareVersionStrings(b.Version, a.Version),
 			cmp.Compare(a.GroupVersionResource.Resource, b.GroupVersionResource.Resource))
 	})
-	return all
 }
 
 // discover answers a request for what there is.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -74,7 +75,10 @@ func New(config Config) (*Server, error) {
 		s.resources[r.GroupVersionResource] = r
 	}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
-		if err := s.cluster.Seed(newNamespace(name)); err != nil {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetGroupVersionKind(namespaceKind)
+		namespace.SetName(name)
+		if err := s.cluster.Seed(namespace); err != nil { // syncNamespace gives it the rest.
 			return nil, err
 		}
 	}

@@ -16,21 +16,17 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
+// longestWatch is how long a watch without a timeout goes on.
+const longestWatch = time.Hour
+
 // serveWatch streams changes until the client or the timeout ends it. Without a version it begins with what there is.
 func (q *request) serveWatch(w http.ResponseWriter, options metav1.ListOptions) error {
-	ctx, cancel := context.WithCancel(q.Context())
-	defer cancel()
+	timeout := longestWatch
 	if options.TimeoutSeconds != nil {
-		timeout := q.server.config.Clock.NewTimer(time.Duration(*options.TimeoutSeconds) * time.Second)
-		defer timeout.Stop()
-		go func() {
-			select {
-			case <-timeout.C():
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		timeout = time.Duration(*options.TimeoutSeconds) * time.Second
 	}
+	ctx, cancel := context.WithTimeout(q.Context(), timeout)
+	defer cancel()
 	endpoint, stream := q.endpoint(q.server.reader), &eventStream{request: q, writer: w}
 	sendsInitial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	var initial *unstructured.UnstructuredList
@@ -117,16 +113,7 @@ func (s *eventStream) bookmark(version string, annotations map[string]string) {
 	object.SetResourceVersion(version)
 	object.SetAnnotations(annotations)
 	object.SetCreationTimestamp(metav1.Time{})
-	switch s.request.accept {
-	case asTable:
-		s.write(watch.Bookmark, metav1.Table{
-			TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},
-			ListMeta: metav1.ListMeta{ResourceVersion: version},
-			Rows:     []metav1.TableRow{{Object: runtime.RawExtension{Object: &unstructured.Unstructured{Object: metadataOf(object)}}}},
-		})
-	default:
-		s.send(watch.Bookmark, object)
-	}
+	s.send(watch.Bookmark, object)
 }
 
 func (s *eventStream) write(kind watch.EventType, object any) {
