@@ -89,7 +89,7 @@ func start(t *testing.T, example string, flags ...string) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &output{}
+	out, isLive := &output{}, slices.ContainsFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig") })
 	command := exec.Command(binary, append([]string{"dev", "--port=8101"}, append(flags, s.folder)...)...)
 	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
 	command.Stdout, command.Stderr = out, out
@@ -105,11 +105,11 @@ func start(t *testing.T, example string, flags ...string) *session {
 			t.Logf("libretto dev printed:\n%s", out)
 		}
 	})
-	said := regexp.MustCompile(`(?s)(http://localhost:\d+)/ .*export KUBECONFIG=(\S+)\n`)
+	said := regexp.MustCompile(`(http://localhost:\d+)/ .*\n(?:export KUBECONFIG=(\S+)\n)?`)
 	cluster.Eventually(t, timeout, func() error {
 		found := said.FindStringSubmatch(out.String())
-		if found == nil {
-			return fmt.Errorf("it does not say where the page is: %s", out)
+		if found == nil || found[2] == "" && !isLive {
+			return fmt.Errorf("it does not say where the page is, and the cluster: %s", out)
 		}
 		s.address, s.kubeconfig = found[1], found[2]
 		return nil
@@ -387,4 +387,52 @@ func TestEmpty(t *testing.T) {
 	s.eventually("it is hosted", func() bool {
 		return s.is("CompositeController webapp", "definition", "ready") && len(s.problems) == 0 && len(s.tests.Cases) > 0 && !s.tests.Running
 	})
+}
+
+// TestLive shows a cluster whose host is another process, and tries to write to it.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	c, example := inMemory(t), root+"examples/hello/"
+	moon := filepath.Join(t.TempDir(), "moon.yaml")
+	if err := errors.Join(os.WriteFile(moon, []byte(greeting), 0o600), c.Install(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ApplyFiles(t.Context(), example+"hello.yaml", example+"greeting.yaml", moon); err != nil {
+		t.Fatal(err)
+	}
+	host, err := c.StartLibretto(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := start(t, "", "--kubeconfig="+c.Kubeconfig)
+	s.eventually("parents and children are shown", func() bool {
+		return s.is("Greeting world", "parent", "ready") && s.is("ConfigMap moon-greeting", "child", "ready") && s.edit.Reason == "Complete"
+	})
+	s.kubeconfig = c.Kubeconfig
+	s.run("kubectl", "", "patch", "configmap", "hello-hooks", "-p", `{"data": {"sync.js": "export const sync = () => ({children: []})"}}`)
+	s.eventually("the edit is held", func() bool { return s.edit.Held && len(s.edit.Commands) == 1 })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, o := range s.objects {
+		if o.Role != "definition" && o.Role != "parent" && o.Role != "child" {
+			t.Errorf("%s is shown as %s", name, o.Role)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.address+"/api/v1/namespaces/default/configmaps/moon-greeting", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("a deletion is answered by %s", response.Status)
+	}
 }
