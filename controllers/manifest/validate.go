@@ -116,12 +116,9 @@ func (s *Set) report(o *document.Object, dropped []string, invalid field.ErrorLi
 		if e.Field == "<nil>" && len(invalid) > 1 {
 			continue // Rules that were not checked because of the other errors.
 		}
-		s.failf(o, e.Field, "%s: %s", Name(o), wrongType.ReplaceAllString(e.Error(), "must be of type $2, and is of type $1"))
+		s.failf(o, e.Field, "%s: %s", Name(o), validation.SayType(e.Error()))
 	}
 }
-
-// wrongType matches what an API server says of a value of a wrong type, which names the field twice and not the value.
-var wrongType = regexp.MustCompile(`Invalid value: "(\w+)": .* in body must be of type (\w+): "\w+"$`)
 
 // noGoField matches what an API server says of a value that a Go type can't hold, with the path of the field and the type of the value.
 var noGoField = regexp.MustCompile(`^.* cannot be handled as an? \w+: json: cannot unmarshal (\w+) into Go struct field \w+\.(\S+) of type \S+$`)

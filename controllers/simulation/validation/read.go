@@ -6,6 +6,7 @@ package validation
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -117,4 +118,12 @@ func internalSchema(version *apiextensionsv1.CustomResourceDefinitionVersion) (*
 		return nil, err
 	}
 	return internal.OpenAPIV3Schema, nil
+}
+
+// wrongType matches what an API server says of a value of a wrong type, which has the type for the value.
+var wrongType = regexp.MustCompile(`Invalid value: "(\w+)": .* in body must be of type (\w+): "\w+"$`)
+
+// SayType returns a message of an API server in which a value of a wrong type is said to be one.
+func SayType(message string) string {
+	return wrongType.ReplaceAllString(message, "must be of type $2, and is of type $1")
 }

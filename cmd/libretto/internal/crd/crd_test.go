@@ -85,7 +85,7 @@ func TestErrors(t *testing.T) {
 		"no length":                  {head + "spec:\n  a: string | maxLength=-1", []string{"spec.a: maxLength=-1: must be a whole number"}},
 		"an enum of another type":    {head + "spec:\n  a: integer | enum=\"1,b\"", []string{"spec.a: enum=1,b: b is no integer"}},
 		"a message of nothing":       {head + "spec:\n  a: string | message=b", []string{"spec.a: message=b: must follow the validation"}},
-		"a default of another type":  {head + "spec:\n  a: integer | default=b", []string{"a.yaml:4: spec.a.default: Invalid value"}},
+		"a default of another type":  {head + "spec:\n  a: integer | default=b", []string{"a.yaml:4: spec.a.default: must be of type integer, and is of type string"}},
 		"a default that is invalid":  {head + "spec:\n  a: integer | default=0 minimum=1", []string{"a.yaml:4: spec.a.default: Invalid value"}},
 		"a rule that does not build": {head + "spec:\n  a: integer | validation=\"slef > 0\"", []string{"a.yaml:4: spec.a.x-kubernetes-validations[0].rule: ", "undeclared reference to 'slef'"}},
 		"a rule beside a default":    {head + "spec:\n  a: integer | default=1 validation=\"self >\"", []string{"a.yaml:4: spec.a.x-kubernetes-validations[0].rule: "}},

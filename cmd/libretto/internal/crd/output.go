@@ -188,7 +188,7 @@ func (r *reader) refused(problem error) {
 	path := inSchema.ReplaceAllString(about.Field, "")
 	path = inProperties.ReplaceAllString(path, ".$1")
 	path = inItems.ReplaceAllString(path, "")
-	r.failf(strings.TrimPrefix(path, "."), "%s", about.ErrorBody())
+	r.failf(strings.TrimPrefix(path, "."), "%s", validation.SayType(about.ErrorBody()))
 }
 
 // What the paths of a definition have besides those of the fields.
