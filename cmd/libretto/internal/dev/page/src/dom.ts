@@ -22,11 +22,13 @@ function append(element: Node, children: Child[]): void {
   }
 }
 
-/** Puts children in the place of all that an element has. */
+/** Puts children in the place of all that an element has. What has the focus keeps it, if it has a name in data-focus. */
 export function fill(element: Element, ...children: Child[]): void {
-  const fragment = document.createDocumentFragment();
+  const fragment = document.createDocumentFragment(), focused = document.activeElement;
+  const name = focused && element.contains(focused) ? focused.getAttribute("data-focus") : null;
   append(fragment, children);
   element.replaceChildren(fragment);
+  if (name) element.querySelector<HTMLElement>(`[data-focus="${CSS.escape(name)}"]`)?.focus({ preventScroll: true });
 }
 
 /** Returns a picture of the sprite in index.html, which says nothing to those who listen. */
@@ -95,7 +97,7 @@ export function choice(label: string, options: [string, string][], chosen: strin
     button(text, (e) => {
       for (const other of group.children) other.setAttribute("aria-pressed", String(other === e.currentTarget));
       onChoose(value);
-    }, { "aria-pressed": String(value === chosen) })));
+    }, { "aria-pressed": String(value === chosen), "data-focus": value })));
   return group;
 }
 

@@ -20,7 +20,7 @@ export class Graph implements View {
   private readonly paths = { all: svg("path", "link"), chosen: svg("path", "link chosen") };
   private readonly heads = h("div.graph-heads", { "aria-hidden": "true" });
   private readonly summary = h("div.chips", { role: "group", "aria-label": "Show objects by state" });
-  private readonly nothing = h("div");
+  private readonly nothing = h("div.nothing");
   private readonly panel: Panel;
   private readonly pool = new Map<string, HTMLElement>();
   private readonly collapsed = new Set<string>(["rest"]);
@@ -136,30 +136,37 @@ export class Graph implements View {
 
   private drawSummary(): void {
     const counts: Record<string, number> = {};
-    let total = 0;
+    let total = 0, parents = 0;
     for (const item of this.app.model.items.values()) {
       if (item.role !== "parent" && item.role !== "child" && item.role !== "definition") continue;
       counts[item.state] = (counts[item.state] ?? 0) + 1;
       total++;
+      if (item.role === "parent") parents++;
     }
-    const signature = JSON.stringify([counts, [...this.shown], total, this.app.model.synced, this.placed.length > 0]);
+    const signature = JSON.stringify([counts, [...this.shown], total, parents, this.app.model.synced, this.placed.length > 0]);
     if (this.summary.dataset.signature === signature) return;
     this.summary.dataset.signature = signature;
     const chips = states.map((state) => button([icon("s-" + state), h("b", null, counts[state] ?? 0), h("span.word", null, state)], () => {
       if (!this.shown.delete(state)) this.shown.add(state);
       this.layout();
-    }, { "aria-pressed": String(this.shown.has(state)), "aria-label": `${counts[state] ?? 0} ${state}`, title: state, "data-state": state },
+    }, { "aria-pressed": String(this.shown.has(state)), "aria-label": `${counts[state] ?? 0} ${state}`, title: state, "data-focus": state },
       `button.chip.${state}${counts[state] ? "" : ".none"}`));
-    const focused = document.activeElement instanceof HTMLElement && this.summary.contains(document.activeElement)
-      ? document.activeElement.dataset.state : "";
     fill(this.summary, chips);
-    if (focused) chips[states.indexOf(focused as State)].focus();
+    fill(this.nothing, this.hint(total, parents));
+  }
+
+  /** Returns what to do while there is little to see. */
+  private hint(total: number, parents: number): HTMLElement | false {
     const { synced, meta } = this.app.model;
-    fill(this.nothing, this.placed.length === 0 && (!synced ? empty("Waiting for the host", "The tree grows as objects come.")
-      : total > 0 ? empty("Nothing matches", "Loosen the filter, or choose other states.")
-      : empty(`No definition in ${meta.folder || "the folder"} yet`,
+    if (!synced) return this.placed.length === 0 && empty("Waiting for the host", "The tree grows as objects come.");
+    if (total === 0) {
+      return empty(`No definition in ${meta.folder || "the folder"} yet`,
         "Write a CompositeController, a DecoratorController or a MapController into it, or have ",
-        h("code", null, "libretto init"), " write a first one. The page shows it at once.")));
+        h("code", null, "libretto init"), " write a first one. The page shows it at once.");
+    }
+    if (this.placed.length === 0) return empty("Nothing matches", "Loosen the filter, or choose other states.");
+    return parents === 0 && empty("No parents yet", "A definition acts on its parents. Create a first one, here or with kubectl.",
+      h("span.actions.writes", null, button("New object", () => newObject(this.app), {}, "button.primary")));
   }
 
   /** Draws what is in sight, in the next frame. */

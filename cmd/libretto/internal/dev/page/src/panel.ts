@@ -48,8 +48,7 @@ export class Panel {
   }
 
   private draw(): void {
-    const before = this.item?.object, item = this.app.model.items.get(this.uid),
-      hadFocus = document.activeElement?.getAttribute("data-focus");
+    const before = this.item?.object, item = this.app.model.items.get(this.uid);
     this.item = item;
     if (!item) {
       return fill(this.element, h("header", null, h("h2.grow", null, "Gone"), this.closer()),
@@ -75,7 +74,6 @@ export class Panel {
         { "aria-pressed": String(name === this.tab), "data-focus": "tab" + name }))),
       this.body);
     this.drawBody(before);
-    if (hadFocus) this.element.querySelector<HTMLElement>(`[data-focus="${hadFocus}"]`)?.focus();
   }
 
   private closer(): HTMLElement {
@@ -223,6 +221,7 @@ function examplesOf(app: App): Map<string, string> {
     examples.set(kind, fromFiles(files, kind) ?? toYAML(there ? example(there.object) : skeleton(crd.object)));
   }
   for (const { object } of parents) if (!examples.has(object.kind)) examples.set(object.kind, toYAML(example(object)));
+  for (const kind of kindsOf(files)) if (!examples.has(kind)) examples.set(kind, fromFiles(files, kind) ?? "");
   const taken = (text: string) => {
     try {
       const o = parse(text);
@@ -231,17 +230,21 @@ function examplesOf(app: App): Map<string, string> {
       return text;
     }
   };
-  return new Map([...examples].sort().map(([kind, text]) => [kind, taken(text)]));
+  return new Map([...examples].map(([kind, text]) => [kind, taken(text)]));
 }
 
-function fromFiles(files: Map<string, string>, kind: string): string | undefined {
-  for (const [path, text] of files) {
-    if (!/\.ya?ml$/.test(path) || /_test\.yaml$/.test(path)) continue;
-    const found = text.split(/^---.*$/m).find((document) => new RegExp(`^kind: ['"]?${kind}['"]?\\s*$`, "m").test(document));
-    if (found) return found.replace(/^\s*\n/, "");
-  }
-  return undefined;
-}
+const documentsOf = (files: Map<string, string>): string[] => [...files].flatMap(([path, text]) =>
+  /\.ya?ml$/.test(path) && !/_test\.yaml$/.test(path) ? text.split(/^---.*$/m) : []);
+
+const kindOf = (document: string): string => /^kind: ['"]?(\w+)['"]?\s*$/m.exec(document)?.[1] ?? "";
+
+/** What a folder is made of, rather than an example of what its definitions act on. */
+const ofFolder = /^$|Controller$|^(CustomResourceDefinition|Kustomization|Component|ConfigMap)$/;
+
+const kindsOf = (files: Map<string, string>): string[] => documentsOf(files).map(kindOf).filter((kind) => !ofFolder.test(kind));
+
+const fromFiles = (files: Map<string, string>, kind: string): string | undefined =>
+  documentsOf(files).find((document) => kindOf(document) === kind)?.replace(/^\s*\n/, "");
 
 function renamed(app: App, o: KubeObject): KubeObject {
   const base = o.metadata.name.replace(/-\d+$/, "");

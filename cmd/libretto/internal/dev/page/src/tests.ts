@@ -54,7 +54,7 @@ export class Tests implements View {
     fill(this.head, running ? h("span.state.waiting", null, icon("s-waiting"), "running")
       : cases.length > 0 && h("span.state." + (failed ? "failing" : "ready"), null, icon(failed ? "s-failing" : "s-ready"), failed
         ? `${failed} of ${cases.length} failed` : `${cases.length} passed`),
-      h("span.grow"), button([icon("i-run"), "Run again"], () => this.run(), { disabled: running, title: "Run again (r)" }));
+      h("span.grow"), button([icon("i-run"), "Run again"], () => this.run(), { title: "Run again (r)", "data-focus": "run" }));
   }
 
   private drawCases(): void {
@@ -73,17 +73,17 @@ export class Tests implements View {
   }
 
   private drawCase(c: Case): HTMLElement {
-    const state = c.passed ? "ready" : "failing";
+    const state = c.passed ? "ready" : "failing", place = `${c.file}:${c.line}`;
     return h("li.case." + state, null, h("div.case-head", null,
       button([icon("s-" + state), h("span.grow", null, c.name || `line ${c.line}`), h("span.hidden", null, c.passed ? "passed" : "failed"),
-        h("span.sub", null, `:${c.line}`)], () => this.app.go("tests", `${c.file}:${c.line}`), {}, "button.line-button"),
+        h("span.sub", null, `:${c.line}`)], () => this.app.go("tests", place), { "data-focus": place }, "button.line-button"),
       button("Explore", (e) => this.explore(c, e.currentTarget as HTMLButtonElement),
         { title: "Let things go wrong on the way, and see whether the end is the same", "aria-label": `Explore ${c.name}` },
         "button.small")),
       !c.passed && h("pre.failure", { "aria-label": "Failure" }, c.failure.split("\n").map((line) => {
-        const [, place, rest] = /^(\S+\.ya?ml:\d+)(?::\d+)?(: .*)$/.exec(line) ?? [];
-        return h("div.line" + (/^\+/.test(line) ? ".added" : /^-(?!-)/.test(line) ? ".removed" : ""), null, place
-          ? [h("a", { href: "#tests/" + encodeURIComponent(place) }, place), rest] : line);
+        const [, at, rest] = /^(\S+\.ya?ml:\d+)(?::\d+)?(: .*)$/.exec(line) ?? [];
+        return h("div.line" + (/^\+/.test(line) ? ".added" : /^-(?!-)/.test(line) ? ".removed" : ""), null, at
+          ? [h("a", { href: "#tests/" + encodeURIComponent(at) }, at), rest] : line);
       })));
   }
 
@@ -148,7 +148,12 @@ function counterexample(c: Case, steps: Step[], failure: string): void {
   let at = 0;
   const list = h("ol.steps", { "aria-label": "Steps" }), body = h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Step",
     "aria-live": "polite" });
-  const move = (to: number) => { at = Math.max(0, Math.min(steps.length - 1, to)); draw(); };
+  const move = (to: number) => {
+    const within = list.contains(document.activeElement);
+    at = Math.max(0, Math.min(steps.length - 1, to));
+    draw();
+    if (within || back.disabled || next.disabled) list.querySelector<HTMLElement>("[aria-current]")!.focus();
+  };
   const back = button("Back", () => move(at - 1)), next = button("Next step", () => move(at + 1), {}, "button.primary"),
     place = h("span.sub.grow");
   const draw = () => {
