@@ -28,7 +28,7 @@ type Follower struct {
 	Root, Folder string
 	// Without is the name of entries that are left out.
 	Without string
-	Log          logr.Logger
+	Log     logr.Logger
 	// Changed is given what the directory holds, at first and after each change. It
 	// is called by the goroutine of Run, and must not change what it is given.
 	Changed func(Contents)

@@ -51,7 +51,9 @@ type Problem struct{ Path, Message string }
 func Read(root, folder string) Contents { return read(root, folder, "", nil, time.Now()) }
 
 // ReadWithout is Read without entries of a name.
-func ReadWithout(name, root, folder string) Contents { return read(root, folder, name, nil, time.Now()) }
+func ReadWithout(name, root, folder string) Contents {
+	return read(root, folder, name, nil, time.Now())
+}
 
 // read is Read at a time, without entries of a name. It reads no file again that has a stamp in before.
 func read(root, folder, without string, before stamps, now time.Time) Contents {

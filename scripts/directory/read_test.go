@@ -182,3 +182,14 @@ func TestReadWithoutRoot(t *testing.T) {
 		t.Errorf("a root that is not there yet: %v, %v, want neither files nor an error", got.Files, got.Err)
 	}
 }
+
+// TestReadWithout leaves out entries of a name, wherever they are.
+func TestReadWithout(t *testing.T) {
+	root := disk(t, map[string]string{
+		"sync.js": "a", "node_modules/a/index.js": "b", "lib/node_modules/b.js": "c", "lib/node_modules.js": "d",
+	})
+	want := map[string]string{"sync.js": "a", "lib/node_modules.js": "d"}
+	if diff := cmp.Diff(want, directory.ReadWithout("node_modules", root, ".").Files); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

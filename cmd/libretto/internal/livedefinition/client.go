@@ -236,7 +236,9 @@ func (c *Client) Names(ctx context.Context) []string {
 	return all
 }
 
-func (c *Client) decode(object *unstructured.Unstructured) (*Definition, error) { return Decode(object, c.Program) }
+func (c *Client) decode(object *unstructured.Unstructured) (*Definition, error) {
+	return Decode(object, c.Program)
+}
 
 // Decode returns the definition that an object is. The program is the name of this one in messages that name a command.
 func Decode(object *unstructured.Unstructured, program string) (*Definition, error) {
