@@ -19,6 +19,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
@@ -55,6 +56,8 @@ type Options struct {
 	Within Boundary
 	// Ignore reports whether a file of a directory is not read, and not among those that are skipped. Nil means none.
 	Ignore func(name string) bool
+	// Before are CustomResourceDefinitions that were read before: those that are the same are not read again.
+	Before []*CRD
 	// Overlay has texts in place of those that files have, by absolute path, such as what an editor has not saved.
 	Overlay map[string]string
 }
@@ -110,6 +113,8 @@ type CRD struct {
 	*document.Object
 	// Resources are the served versions, with their schemas.
 	Resources []memcluster.Resource
+	// Check returns what validation.CheckSchemas does.
+	Check func() (field.ErrorList, error)
 }
 
 // Err returns all problems as one error, or nil.
@@ -211,12 +216,19 @@ func (s *Set) putCRD(o *document.Object) {
 	if group == v1alpha1.GroupName || v1alpha1.IsNamespaced(group) {
 		return
 	}
+	for _, before := range s.options.Before {
+		if jsonvalue.Equal(before.Object.Object, o.Object) {
+			s.CRDs = append(s.CRDs, &CRD{Object: o, Resources: before.Resources, Check: before.Check})
+			return
+		}
+	}
 	resources, err := validation.Read(o.Unstructured)
 	if err != nil {
 		s.failAt(o, err)
 		return
 	}
-	s.CRDs = append(s.CRDs, &CRD{Object: o, Resources: resources})
+	check := sync.OnceValues(func() (field.ErrorList, error) { return validation.CheckSchemas(o.Unstructured) })
+	s.CRDs = append(s.CRDs, &CRD{Object: o, Resources: resources, Check: check})
 }
 
 // Name returns "Kind namespace/name" of an object, for messages.

@@ -304,6 +304,38 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: integer, minimum: 3}}}}}}}]
 `
 
+// TestBefore checks that a CustomResourceDefinition is read again only if it is another.
+func TestBefore(t *testing.T) {
+	text := `-- crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fours.example.com}
+spec:
+  group: example.com
+  names: {kind: Four, plural: fours, singular: four, listKind: FourList}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+	root := unpack(t, text)
+	load := func(before []*CRD, overlay map[string]string) []*CRD {
+		set, err := Load(t.Context(), Options{Filenames: []string{root}, Before: before, Overlay: overlay})
+		if err != nil || len(set.CRDs) != 1 {
+			t.Fatal(set, err)
+		}
+		return set.CRDs
+	}
+	first := load(nil, nil)
+	file := filepath.Join(root, "crd.yaml")
+	moved := load(first, map[string]string{file: "# a line\n" + text[strings.Index(text, "\n")+1:]})
+	if moved[0].Resources[0].Schema != first[0].Resources[0].Schema || moved[0].Location.Line != 2 {
+		t.Errorf("it is read again, or is at %s", moved[0].Location)
+	}
+	if other := load(first, map[string]string{file: strings.Replace(text[strings.Index(text, "\n")+1:], "Namespaced", "Cluster", 1)}); other[0].Resources[0].Namespaced {
+		t.Error("what has changed is not read")
+	}
+}
+
 // TestProblems checks the messages about files that are not as they should be.
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -79,9 +79,11 @@ func (c *Checker) Check(h Hook, o *engines.Outline, locate func(engines.Location
 	if h.Signature == engines.HTTPContext {
 		given.path = "context"
 	}
-	w.silent = true
-	w.walk(given)
-	w.silent = false
+	if w.assigns {
+		w.silent = true
+		w.walk(given)
+		w.silent = false
+	}
 	w.answer(w.walk(given), response, "", engines.Location{})
 }
 

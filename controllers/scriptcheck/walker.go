@@ -31,10 +31,10 @@ type walker struct {
 	exports     *record
 	imported    map[string]value
 	// variables and fields are the names that the script assigns to, and assigned the fields of objects that it makes: nothing is known of
-	// what they have. The first of two walks is silent, and finds the fields.
+	// what they have. The first of two walks is silent, and finds the fields. One is enough for a script that never assigns.
 	variables, fields map[string]bool
 	assigned          map[assignment]bool
-	silent            bool
+	assigns, silent   bool
 	watch             func(Member)
 }
 
@@ -59,6 +59,9 @@ func newWalker(o *engines.Outline, k *kinds, p places, locate func(engines.Locat
 func (w *walker) collect(s *engines.OutlineStep, depth int) {
 	if s == nil || depth > maxDepth {
 		return
+	}
+	if s.Op == engines.OutlineAssign {
+		w.assigns = true
 	}
 	if s.Op == engines.OutlineAssign && s.Text != "" {
 		w.variables[s.Text] = true

@@ -52,6 +52,7 @@ func serve(ctx context.Context, w cli.Process, files *cli.ManifestFlags) error {
 	if err != nil && !errors.Is(err, cli.ErrNoFiles) {
 		return err
 	}
+	defer cli.CollectSeldom()()
 	if w.Workers == nil {
 		w.Workers = sandbox.New(cli.OfflineWorkers(w.Version))
 		defer w.Workers.Close()

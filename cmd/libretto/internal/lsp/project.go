@@ -118,6 +118,9 @@ func (s *server) load(ctx context.Context, p *project) (*manifest.Set, error) {
 func (s *server) loadWith(ctx context.Context, p *project, overlay map[string]string) (*manifest.Set, error) {
 	options := s.options
 	options.Filenames, options.IsScript, options.Overlay = []string{p.folder}, standard.IsScript, overlay
+	if before := p.loaded(); before != nil {
+		options.Before = before.CRDs
+	}
 	set, err := manifest.Load(ctx, options)
 	if err == nil && options.Scripts == nil && addScripts(&options, set.Files) {
 		return manifest.Load(ctx, options)
