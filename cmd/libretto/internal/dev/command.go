@@ -253,8 +253,10 @@ func (s *session) print(port int) error {
 // writeKubeconfig writes a kubeconfig, which is the same for each use of a port: shells that were told of it reach the next one, too.
 func writeKubeconfig(address string, port int) (string, error) {
 	folder, err := os.UserCacheDir()
-	if err != nil {
-		folder = os.TempDir()
+	if err != nil { // Nobody else may have made it.
+		if folder, err = os.MkdirTemp("", "libretto-"); err != nil {
+			return "", err
+		}
 	}
 	path := filepath.Join(folder, "libretto", fmt.Sprintf("dev-%d.kubeconfig", port))
 	const name = "libretto-dev"
