@@ -116,7 +116,7 @@ const unified = (changes: (Change | number)[], line: (text: string) => (Node | s
 const classOf = (c: Change): string => (c.op === "+" ? ".added" : c.op === "-" ? ".removed" : "");
 
 /** Returns two texts side by side, with lines that belong together in one row; below each other where that has no room. */
-export function sideBySide(path: string, before: string, after: string): HTMLElement {
+export function sideBySide(path: string, heads: [string, string], before: string, after: string): HTMLElement {
   const line = languageLine(path), rows: [Change?, Change?][] = [], changes = fold(diff(before.split("\n"), after.split("\n")));
   const body: Node[] = [];
   const flush = () => {
@@ -144,5 +144,5 @@ export function sideBySide(path: string, before: string, after: string): HTMLEle
   flush();
   return h("div", null, h("div.narrow-only", null, unified(changes, line)),
     h("table.sides.wide-only", { "aria-label": `${path} before and after` }, h("colgroup", null, [1, 2].map(() => [h("col.n"), h("col")])),
-      h("thead", null, h("tr", null, h("th", { colspan: 2 }, "serves now"), h("th", { colspan: 2 }, "edited"))), h("tbody", null, body)));
+      h("thead", null, h("tr", null, heads.map((head) => h("th", { colspan: 2 }, head)))), h("tbody", null, body)));
 }

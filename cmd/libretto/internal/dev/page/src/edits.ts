@@ -9,48 +9,36 @@ export class Edits implements View {
   private readonly served = new Map<string, Record<string, string>>();
   private drawn = "";
   private files: Map<string, string> | undefined;
-  private chosen = "";
 
   constructor(private app: App) {}
 
   update(): void {
     const { model } = this.app, heldFirst = (a: Edit, b: Edit) => Number(b.held) - Number(a.held) || (a.definition < b.definition ? -1 : 1);
     const edits = [...model.edits.values()].sort(heldFirst);
-    const signature = JSON.stringify([edits, edits.map((e) => this.revisions(e))]);
+    const signature = JSON.stringify([edits, edits.map((e) => model.definition(e.definition))]);
     if (this.drawn === signature && this.files === model.files) return;
     this.drawn = signature;
     this.files = model.files;
     fill(this.element, edits.length === 0 ? empty("No edits yet",
       "Edit a script of the folder. Its difference is shown here, and whether it serves or is held.")
       : edits.map((e) => this.drawEdit(e)));
-    if (this.chosen) this.element.querySelector(`[data-definition="${CSS.escape(this.chosen)}"]`)?.scrollIntoView({ block: "start" });
   }
 
-  open(definition: string): void {
-    this.chosen = definition;
-  }
+  open(): void {}
 
   shortcut(): boolean {
     return false;
   }
 
-  /** Returns the revision to compare with: what serves while an edit waits, what served before once it has taken over. */
-  private revisions(e: Edit): { definition?: Item; before?: string } {
-    const definition = this.app.model.definition(e.definition), status = definition?.object.status ?? {};
-    const serves = status.scriptRevision?.slice(0, 16);
-    const waits = serves && serves !== e.revision?.slice(0, 16);
-    return { definition, before: waits ? serves : status.previousScriptRevisionHash?.slice(0, 16) };
-  }
-
   private drawEdit(e: Edit): HTMLElement {
-    const { definition, before } = this.revisions(e), changes = h("div.changes");
-    const state = e.held ? "failing" : !e.reason || /serv|complete/i.test(e.reason) ? "ready" : "waiting";
-    if (this.app.model.meta.live) fill(changes);
-    else if (definition && before) this.drawChanges(changes, definition, before);
-    else fill(changes, h("p.sub", null, "There is no earlier revision to compare with."));
-    return h("article.edit", { "data-definition": e.definition },
+    const definition = this.app.model.definition(e.definition), changes = h("div.changes");
+    const isReady = !e.reason || /serv|complete/i.test(e.reason);
+    const state = e.held || (definition?.state === "failing" && e.message) ? "failing" : isReady ? "ready" : "waiting";
+    const word = e.held ? "held" : state === "failing" ? "not served" : state === "ready" ? "serves" : "on its way";
+    if (definition && !this.app.model.meta.live) this.drawChanges(changes, definition);
+    return h("article.edit", null,
       h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
-      h("span.state." + state, null, icon("s-" + state), e.held ? "held" : state === "ready" ? "serves" : "on its way")),
+      h("span.state." + state, null, icon("s-" + state), word)),
       (e.message || (e.reason && state !== "ready")) && h("div.why." + state, null, e.reason && h("b", null, e.reason), e.message &&
         h("p", null, e.message)),
       e.held && definition && h("div.actions.writes", null, button("Let it through", () => this.approve(definition, e.revision),
@@ -66,20 +54,30 @@ export class Edits implements View {
     this.app.kube.update({ ...object, metadata: { ...object.metadata, annotations } }).then(() => say(`Approved ${revision}`), sayError);
   }
 
-  private async drawChanges(target: HTMLElement, definition: Item, id: string): Promise<void> {
-    const key = `${definition.uid}/${id}`;
-    try {
-      if (!this.served.has(key)) this.served.set(key, (await this.app.kube.revision(definition, id)) ?? {});
-    } catch (e) {
-      return fill(target, h("p.sub", null, `What served before can't be read: ${(e as Error).message}`));
+  /** Draws what differs in the folder from what serves, or else what the last edit has changed. */
+  private async drawChanges(target: HTMLElement, definition: Item): Promise<void> {
+    const { scriptRevision, previousScriptRevisionHash } = definition.object.status ?? {};
+    for (const id of [scriptRevision, previousScriptRevisionHash].filter(Boolean).map((hash) => hash.slice(0, 16))) {
+      let before: Record<string, string>;
+      try {
+        before = await this.revision(definition, id);
+      } catch (e) {
+        return fill(target, h("p.sub", null, `What served before can't be read: ${(e as Error).message}`));
+      }
+      const after = (path: string) => this.edited(path, this.app.model.files, definition);
+      const changed = Object.entries(before).map(([path, text]) => [path, text, after(path) ?? text]).filter(([, a, b]) => a !== b);
+      const heads: [string, string] = id === scriptRevision ? ["serves now", "edited"] : ["served before", "serves now"];
+      fill(target, changed.map(([path, a, b]) => h("section", null, h("h3", null, h("code", null, path)), sideBySide(path, heads, a, b))));
+      if (changed.length > 0) return;
     }
-    const before = this.served.get(key)!, files = this.app.model.files, changed: [string, string, string][] = [];
-    for (const [path, text] of Object.entries(before)) {
-      const after = this.edited(path, files, definition);
-      if (after !== undefined && after !== text) changed.push([path, text, after]);
-    }
-    fill(target, changed.length === 0 ? h("p.sub", null, "No text of its scripts differs in the folder.")
-      : changed.map(([path, a, b]) => h("section", null, h("h3", null, h("code", null, path)), sideBySide(path, a, b))));
+    fill(target, h("p.sub", null, "There is no earlier revision from which it differs."));
+  }
+
+  /** Returns the files of a revision; those that were found once are kept. */
+  private async revision(definition: Item, id: string): Promise<Record<string, string>> {
+    const key = `${definition.uid}/${id}`, files = this.served.get(key) ?? (await this.app.kube.revision(definition, id));
+    if (files) this.served.set(key, files);
+    return files ?? {};
   }
 
   /** Returns the text of a script as it is in the folder: a file of that name, or a key of a ConfigMap that is in the cluster. */
