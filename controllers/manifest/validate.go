@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // validate sets the defaults of definitions, and records what an API server would refuse of definitions and of objects whose
@@ -81,7 +82,7 @@ func (s *Set) validateDefinitions() {
 		if stored.Err != nil {
 			s.failAt(o, stored.Err)
 		} else {
-			s.report(o, stored.Dropped, stored.Invalid)
+			s.report(o, stored.Dropped, stored.Invalid, stored.Schema)
 			s.Definitions[i] = (&document.Object{Unstructured: v1alpha1.SetNamespaces(stored.Unstructured)}).WithPlaces(o)
 		}
 		s.given[s.Definitions[i]] = o
@@ -104,13 +105,19 @@ func (s *Set) validateObject(o *document.Object, resource memcluster.Resource) {
 		s.failAt(o, err)
 		return
 	}
-	s.report(o, dropped, resource.Schema.Validate(stored, nil))
+	custom, _ := resource.Schema.(*validation.Custom)
+	s.report(o, dropped, resource.Schema.Validate(stored, nil), custom)
 }
 
-// report records what an API server drops of an object, which kubectl refuses too, and what it finds invalid.
-func (s *Set) report(o *document.Object, dropped []string, invalid field.ErrorList) {
+// report records what an API server drops of an object, which kubectl refuses too, and what it finds invalid. The schema is nil for a
+// built-in kind.
+func (s *Set) report(o *document.Object, dropped []string, invalid field.ErrorList, schema *validation.Custom) {
 	for _, path := range dropped {
-		s.failf(o, path, "%s: unknown field %s", Name(o), path)
+		meant := ""
+		if schema != nil {
+			meant = spelling.Meant(path[strings.LastIndexByte(path, '.')+1:], schema.Beside(path))
+		}
+		s.failf(o, path, "%s", strings.TrimSuffix(fmt.Sprintf("%s: unknown field %s: %s", Name(o), path, meant), ": "))
 	}
 	for _, e := range invalid {
 		if e.Field == "<nil>" && len(invalid) > 1 {

@@ -3,6 +3,9 @@ package validation
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +38,24 @@ type Custom struct {
 	compiled   func() (*validators, error)
 	isCompiled atomic.Bool
 	types      func() (managedfields.TypeConverter, error)
+}
+
+// Beside returns the names of the fields that there are beside one that was dropped, by its path.
+func (c *Custom) Beside(dropped string) []string {
+	s, parts := c.structural, strings.Split(dropped, ".")
+	for _, part := range parts[:len(parts)-1] {
+		name, index, _ := strings.Cut(part, "[")
+		next, ok := s.Properties[name]
+		if s = &next; !ok {
+			return nil
+		}
+		for range strings.Count(index, "]") {
+			if s = s.Items; s == nil {
+				return nil
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(s.Properties))
 }
 
 // validators are the compiled rules of a schema.

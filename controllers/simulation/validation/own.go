@@ -70,6 +70,8 @@ type Stored struct {
 	Invalid field.ErrorList
 	// Err means that it is no definition, or cannot be read.
 	Err error
+	// Schema is that of its kind, unless Err is set.
+	Schema *Custom
 }
 
 // Definitions returns definitions as the API server stores them.
@@ -85,6 +87,7 @@ func Definitions(objects ...*unstructured.Unstructured) []Stored {
 		all[i].Unstructured = object.DeepCopy()
 		if all[i].Dropped, all[i].Err = resource.Schema.Decode(all[i].Object); all[i].Err == nil {
 			custom, _ := resource.Schema.(*Custom) // readOwn makes it.
+			all[i].Schema = custom
 			byKind[custom] = append(byKind[custom], i)
 		}
 	}

@@ -46,6 +46,9 @@ func (d *definitionCheck) checkSchemas(spec scripts.Spec, compiled *scripts.Comp
 			h.Children = append(h.Children, kind)
 		}
 	}
+	if d.hasProblem(d.object) {
+		h.Children = append(h.Children, schema.GroupVersionKind{}) // What it lists may be what is wrong.
+	}
 	locate := func(at engines.Location) (engines.Location, bool) {
 		origin, known := compiled.Origins[at.File]
 		return d.set.Locate(d.object, spec, origin, at), known && !scripts.IsLibrary(at.File)
