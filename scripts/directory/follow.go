@@ -17,9 +17,6 @@ const (
 	// files are changed one after another. debounceLimit ends the wait.
 	debounceTime  = 50 * time.Millisecond
 	debounceLimit = time.Second
-	// pollInterval is how often a directory is read without an event: network file systems
-	// have no events, nor has the target of a link to a file.
-	pollInterval = 10 * time.Second
 )
 
 // Follower follows one directory.
@@ -37,7 +34,7 @@ type Follower struct {
 // Run follows the directory until ctx ends, even if the directory does not exist.
 func (f *Follower) Run(ctx context.Context) {
 	w, err := newWatches()
-	if err != nil {
+	if err != nil && hasEvents {
 		f.Log.Error(err, "changes of a script directory are noticed late", "directory", f.Folder, "every", pollInterval.String())
 	}
 	defer w.close()

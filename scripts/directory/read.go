@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -220,7 +219,7 @@ func IsIgnored(name string) bool { return strings.HasPrefix(name, ".") || string
 
 // file reads one file. Opening must not wait, in case it has become a pipe since it was looked at.
 func (w *walk) file(at, shown string) error {
-	f, err := w.root.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := w.root.OpenFile(at, os.O_RDONLY|nonBlocking, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

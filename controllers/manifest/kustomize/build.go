@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -83,6 +84,9 @@ func Build(ctx context.Context, files Files, directory string) ([][]byte, error)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("kustomize did not end within %s", timeout))
 	defer cancel()
+	if runtime.GOOS == "js" {
+		return buildHere(files, directory)
+	}
 	stderr := &head{}
 	command := exec.CommandContext(ctx, executable(), Argument, directory)
 	command.Env = []string{variable + "=1", "GOGC=400"}
@@ -109,6 +113,23 @@ func Build(ctx context.Context, files Files, directory string) ([][]byte, error)
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, fmt.Errorf("kustomize ended without a result (%w): %s: %s", err, command.ProcessState, strings.TrimSpace(string(stderr.text)))
+	case built.Error != nil:
+		return nil, built.Error
+	}
+	return built.Objects, nil
+}
+
+// buildHere builds in this process: a browser has no other one, and ends it itself.
+func buildHere(files Files, directory string) ([][]byte, error) {
+	in, answers := io.Pipe()
+	messages, out := io.Pipe()
+	refuse := &refusal{}
+	http.DefaultTransport = refuse
+	go func() { _ = out.CloseWithError(run(in, out, directory, refuse)) }() // It never fails.
+	built, err := serve(files, answers, messages)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("kustomize: %w", err)
 	case built.Error != nil:
 		return nil, built.Error
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -36,7 +37,12 @@ func enginesOf(pool *sandbox.Pool, config engines.Config) (*engines.Registry, er
 // OfflineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
 // after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
 // can, and nothing is required.
+// A browser has no processes: there scripts run in this one, which its page ends.
 func OfflineEngines(w Process) (all *engines.Registry, stop func(), err error) {
+	if runtime.GOOS == "js" {
+		all, err = engines.NewRegistry(engines.Config{}, slices.Concat(standard.Scripts(), standard.Others())...)
+		return all, func() {}, err
+	}
 	if w.Workers != nil {
 		all, err = enginesOf(w.Workers, engines.Config{})
 		return all, func() {}, err

@@ -123,7 +123,7 @@ func run(ctx context.Context, w cli.Process, o *options, args []string) error {
 	ctx, s.fail = context.WithCancelCause(ctx)
 	defer s.running.Wait()
 	defer s.fail(nil)
-	if err := s.start(ctx); err != nil {
+	if err := s.listen(ctx); err != nil {
 		return cli.Cannot(err)
 	}
 	<-ctx.Done()
@@ -133,8 +133,25 @@ func run(ctx context.Context, w cli.Process, o *options, args []string) error {
 	return nil
 }
 
-// start starts all that runs until ctx ends.
-func (s *session) start(ctx context.Context) (err error) {
+// Open hosts a folder on a cluster in memory until ctx ends, in a process without a network. It returns what the page asks, which may
+// write files of the folder.
+func Open(ctx context.Context, w cli.Process, root string) (http.Handler, error) {
+	registry, _, err := cli.OfflineEngines(w)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Process: w, options: &options{edit: true, verbosity: -1}, root: root, engines: registry, stream: newStream()}
+	ctx, s.fail = context.WithCancelCause(ctx)
+	server, err := s.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server.page = http.NotFoundHandler()
+	return server.handler(), nil
+}
+
+// listen serves the page until ctx ends.
+func (s *session) listen(ctx context.Context) (err error) {
 	listener, err := listen(ctx, s.port)
 	if err != nil {
 		return fmt.Errorf("--port: %w", err)
@@ -144,6 +161,19 @@ func (s *session) start(ctx context.Context) (err error) {
 			listener.Close()
 		}
 	}()
+	to, err := s.start(ctx)
+	if err != nil {
+		return err
+	}
+	if to.page, err = page.Handler(); err != nil {
+		return err
+	}
+	s.serve(ctx, listener, to.handler())
+	return s.print(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// start starts all that runs until ctx ends, but for the page. It returns what serves it.
+func (s *session) start(ctx context.Context) (*server, error) {
 	to := &server{
 		meta: metaMessage{Live: s.isLive, Edit: s.edit && s.root != "", Version: s.Version}, root: s.root, stream: s.stream,
 		recorder: &recorder{stream: s.stream, passes: map[int64]*passDetails{}},
@@ -154,19 +184,16 @@ func (s *session) start(ctx context.Context) (err error) {
 	if absolute, err := filepath.Abs(s.root); err == nil && s.root != "" {
 		to.meta.Folder = filepath.Base(absolute)
 	}
-	if to.page, err = page.Handler(); err != nil {
-		return err
-	}
 	if err := s.connect(ctx, to); err != nil {
-		return err
+		return nil, err
 	}
 	client, err := dynamic.NewForConfig(s.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	api, err := discovery.NewDiscoveryClientForConfig(s.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
 	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
@@ -179,8 +206,7 @@ func (s *session) start(ctx context.Context) (err error) {
 	if s.root != "" && !s.noTests {
 		s.running.Go(func() { to.tests.run(ctx) })
 	}
-	s.serve(ctx, listener, to.handler())
-	return s.print(listener.Addr().(*net.TCPAddr).Port)
+	return to, nil
 }
 
 // readyAfter is how long objects take to become ready: one can see them wait.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"runtime"
 
 	"k8s.io/client-go/rest"
 
@@ -29,6 +30,9 @@ func Run(ctx context.Context, w cli.Process, config *rest.Config, local Local) e
 	}
 	o := defaultOptions()
 	o.hosted.folder, o.scripts.isolation.require = local.Folder, string(confine.RequireNone)
+	if runtime.GOOS == "js" { // A browser has no processes, and ends this one itself.
+		o.scripts.isolation.kind = isolationNone
+	}
 	s := &server{process: w, options: o, log: log, registry: newRegistry(w.Build()), probes: &probes{}}
 	s.followFolder(ctx, local.Listener)
 	return lead(ctx, config, &o.election, w.Build(), log, s.begin)
