@@ -208,8 +208,9 @@ site/node_modules: site/package.json site/package-lock.json
 	@touch $@
 
 .PHONY: site
-site: site/node_modules ## Write bin/site, the documentation as static pages, and check its links (needs Node.js; BASE=/libretto/)
+site: site/node_modules ## Write bin/site, the documentation and the playground as static pages, and check their links (needs Node.js; BASE=/libretto/)
 	$(NEEDS_NPM)
+	GOOS=js GOARCH=wasm $(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/libretto.wasm ./cmd/libretto/playground
 	BASE='$(BASE)' npm --prefix site run --silent build
 
 .PHONY: vitess-flags

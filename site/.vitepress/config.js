@@ -33,6 +33,7 @@ export default {
       { text: "Guide", link: "/guide/", activeMatch: "/guide/" },
       { text: "Cookbook", link: "/cookbook/", activeMatch: "/cookbook/" },
       { text: "Examples", link: "/examples/", activeMatch: "/examples/" },
+      { text: "Playground", link: "/playground/", target: "_self" },
       { text: "Reference", link: "/reference/api", activeMatch: "/(reference|runbooks)/" },
       { text: "Design", link: "/design/", activeMatch: "/(design|spec)/" },
     ],

@@ -1,6 +1,7 @@
 // What the site does to Markdown that was written for GitHub.
 import fs from "node:fs";
 import path from "node:path";
+import { folders } from "../playground/folders.js";
 import { address, pages, repository, root } from "./pages.js";
 
 const source = (env) => path.relative(root, env.realPath ?? env.path);
@@ -72,6 +73,17 @@ function anchors(tokens, from, Token) {
   });
 }
 
+// openInPlayground adds a link below the title of a folder's page.
+function openInPlayground(tokens, from, Token) {
+  const folder = folders.find(({ source }) => from === source + "/README.md");
+  const end = tokens.findIndex((token) => token.type === "heading_close");
+  if (folder && end >= 0) {
+    const link = new Token("html_block", "", 0);
+    link.content = `<p><a href="${process.env.BASE || "/"}playground/?open=${folder.name}" target="_self">Open in the playground</a></p>\n`;
+    tokens.splice(end + 1, 0, link);
+  }
+}
+
 export const markdown = {
   languageAlias: { cel: "js" },
   anchor: { slugify: slug },
@@ -83,6 +95,7 @@ export const markdown = {
       if (rows.test(from)) {
         anchors(tokens, from, Token);
       }
+      openInPlayground(tokens, from, Token);
       for (const token of tokens.filter((token) => token.type === "code_block")) {
         Object.assign(token, { type: "fence", tag: "code", info: "text", markup: "```" });
       }

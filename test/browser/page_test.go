@@ -38,6 +38,12 @@ type tab struct {
 // open opens the page in a browser of its own; without one the test is skipped.
 func open(t *testing.T, address string, width, height int64) tab {
 	t.Helper()
+	return openFor(t, time.Minute, address, width, height)
+}
+
+// openFor opens a page that a test takes so long with.
+func openFor(t *testing.T, limit time.Duration, address string, width, height int64) tab {
+	t.Helper()
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -58,7 +64,7 @@ func open(t *testing.T, address string, width, height int64) tab {
 	if err := chromedp.Listen(ctx, p.fail); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	t.Cleanup(cancel)
 	p = tab{ctx, t}
 	command(p, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "UTC"})

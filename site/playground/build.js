@@ -1,0 +1,38 @@
+// Builds the playground into the site: node playground/build.js FOLDER. The host is there already, as libretto.wasm beside it.
+import { spawnSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import zlib from "node:zlib";
+import esbuild from "esbuild";
+import { folders, textsOf } from "./folders.js";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const root = path.join(here, "../..");
+const page = path.join(root, "cmd/libretto/internal/dev/page/src");
+const [to, wasm] = process.argv.slice(2).map((name) => path.resolve(name));
+fs.mkdirSync(to, { recursive: true });
+
+// Everything is at relative addresses: the site may be below any path.
+esbuild.buildSync({ entryPoints: [path.join(here, "main.ts")], outfile: path.join(to, "playground.js"), bundle: true, minify: true, format: "esm", target: "esnext", nodePaths: [path.join(root, "site/node_modules")] });
+esbuild.buildSync({ entryPoints: [path.join(here, "worker.js")], outfile: path.join(to, "worker.js"), bundle: true, minify: true, format: "esm", target: "esnext" });
+fs.writeFileSync(path.join(to, "playground.css"), fs.readFileSync(path.join(page, "style.css"), "utf8") + fs.readFileSync(path.join(here, "style.css"), "utf8"));
+fs.copyFileSync(path.join(page, "icon.svg"), path.join(to, "icon.svg"));
+const html = fs.readFileSync(path.join(page, "index.html"), "utf8")
+  .replace("<title>Libretto dev</title>", "<title>Libretto playground</title>")
+  .replaceAll('"/icon.svg"', '"icon.svg"').replaceAll('"/page.css"', '"playground.css"').replaceAll('"/page.js"', '"playground.js"')
+  .replace("What it shows is at /dev/v1, too.", "libretto dev shows the same on your machine.")
+  .replace('<div id="page"></div>', '<section class="author" aria-label="Files"><div id="bar"></div><div id="tabs"></div><div id="editor"></div></section>\n<div id="page"></div>');
+fs.writeFileSync(path.join(to, "index.html"), html);
+
+const goroot = spawnSync("go", ["env", "GOROOT"], { encoding: "utf8" }).stdout.trim();
+fs.copyFileSync(path.join(goroot, "lib/wasm/wasm_exec.js"), path.join(to, "wasm_exec.js"));
+fs.writeFileSync(path.join(to, "libretto.wasm.gz"), zlib.gzipSync(fs.readFileSync(wasm), { level: 9 }));
+
+for (const { source, name } of folders) {
+  fs.mkdirSync(path.join(to, "folders", path.dirname(name)), { recursive: true });
+  fs.writeFileSync(path.join(to, "folders", name + ".json"), JSON.stringify(textsOf(source)));
+}
+fs.writeFileSync(path.join(to, "folders.json"), JSON.stringify(folders.map(({ name, title, group }) => ({ name, title, group }))));
+const size = fs.statSync(path.join(to, "libretto.wasm.gz")).size;
+console.log(`the playground has ${folders.length} folders, and its host ${(size / 1e6).toFixed(1)} MB`);

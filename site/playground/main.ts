@@ -1,0 +1,151 @@
+// The playground: files and an editor at the left, and the page of libretto dev at the right, whose host is in a worker.
+import { basicSetup, EditorView } from "codemirror";
+import { keymap } from "@codemirror/view";
+import { Compartment, EditorState } from "@codemirror/state";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { javascript } from "@codemirror/lang-javascript";
+import { yaml } from "@codemirror/lang-yaml";
+import { tags } from "@lezer/highlight";
+import { start } from "../../cmd/libretto/internal/dev/page/src/app.ts";
+import { button, fill, h } from "../../cmd/libretto/internal/dev/page/src/dom.ts";
+import { Host, Texts } from "./host.ts";
+import { decode, encode } from "./link.ts";
+
+const base = new URL(".", import.meta.url).href;
+const first = "examples/hello";
+
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.bool, tags.null], color: "var(--keyword)" }, { tag: [tags.string, tags.special(tags.string)], color: "var(--string)" },
+  { tag: tags.number, color: "var(--number)" }, { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--field)" },
+  { tag: tags.comment, color: "var(--comment)", fontStyle: "italic" },
+]);
+
+// languageOf returns how a file is highlighted. Jsonnet is near enough to JavaScript for that.
+function languageOf(path: string) {
+  if (/\.(ya?ml|json)$/.test(path)) return yaml();
+  return javascript({ typescript: path.endsWith(".ts") });
+}
+
+class Playground {
+  private texts: Texts = {};
+  private current = "";
+  private name = "";
+  private loadedTexts: Texts = {};
+  private saving = 0;
+  private language = new Compartment();
+  private tabs = h("div.files", { role: "tablist", "aria-label": "Files" });
+  private say = h("p.host-state", { role: "status" });
+  private picker = h("select", { "aria-label": "Example", onchange: () => this.pick((this.picker as HTMLSelectElement).value) }) as HTMLSelectElement;
+  private host = new Host(base, (text, kind) => {
+    this.say.textContent = text;
+    this.say.className = "host-state " + kind;
+  });
+  private view = new EditorView({
+    parent: document.getElementById("editor")!,
+    state: EditorState.create({ extensions: [
+      basicSetup, this.language.of([]), syntaxHighlighting(colours), EditorView.contentAttributes.of({ "aria-label": "The file" }),
+      EditorView.updateListener.of((update) => update.docChanged && this.edited()),
+      keymap.of([{ key: "Mod-s", run: () => (this.save(), true), preventDefault: true }]),
+    ] }),
+  });
+
+  constructor(private examples: { name: string; title: string; group: string }[]) {
+    const groups = [...new Set(examples.map((e) => e.group))];
+    fill(this.picker, h("option", { value: "" }, "Your files"), groups.map((group) => h("optgroup", { label: group },
+      examples.filter((e) => e.group === group).map((e) => h("option", { value: e.name }, e.title)))));
+    document.getElementById("bar")!.append(this.picker, button("New file", () => this.add()), button("Copy link", () => this.share()), this.say);
+    document.getElementById("tabs")!.append(this.tabs);
+  }
+
+  async open(): Promise<void> {
+    start(document.getElementById("page")!, this.host);
+    const asked = new URLSearchParams(location.search).get("open") ?? "";
+    try {
+      const texts = await decode(location.hash);
+      if (texts) return this.show("", texts);
+    } catch (error) {
+      this.say.textContent = `The link can't be read: ${error}`;
+    }
+    await this.pick(this.examples.some((e) => e.name === asked) ? asked : first);
+  }
+
+  private async pick(name: string): Promise<void> {
+    if (!name) return;
+    const response = await fetch(`${base}folders/${name}.json`);
+    if (!response.ok) {
+      this.say.textContent = `${name} can't be loaded: ${response.statusText}`;
+      return;
+    }
+    this.show(name, await response.json());
+  }
+
+  // show begins with files.
+  private show(name: string, texts: Texts): void {
+    [this.name, this.texts, this.loadedTexts] = [name, { ...texts }, texts];
+    this.picker.value = name;
+    this.current = "";
+    this.select(inOrder(texts)[0] ?? "");
+    this.host.start(this.texts);
+  }
+
+  private drawTabs(): void {
+    fill(this.tabs, inOrder(this.texts).map((path) => h("button.file", {
+      role: "tab", type: "button", "aria-selected": String(path === this.current), onclick: () => this.select(path),
+      title: this.texts[path] === this.loadedTexts[path] ? path : path + ", edited",
+    }, path, this.texts[path] !== this.loadedTexts[path] && h("span.edited", { "aria-label": "edited" }, "•"))));
+  }
+
+  private select(path: string): void {
+    if (path === this.current) return;
+    this.current = "";
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: this.texts[path] ?? "" }, effects: this.language.reconfigure(languageOf(path)) });
+    this.current = path;
+    this.drawTabs();
+  }
+
+  // edited saves the file a moment after the last key.
+  private edited(): void {
+    if (!this.current) return;
+    const was = this.texts[this.current] === this.loadedTexts[this.current];
+    this.texts[this.current] = this.view.state.doc.toString();
+    if (was) this.drawTabs();
+    clearTimeout(this.saving);
+    this.saving = window.setTimeout(() => this.save(), 600);
+  }
+
+  private save(): void {
+    clearTimeout(this.saving);
+    if (!this.host.runs) {
+      this.host.start(this.texts);
+      return;
+    }
+    const path = this.current;
+    this.host.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"), this.texts[path])
+      .catch((error) => { this.say.textContent = `${path}: ${error.message}`; });
+  }
+
+  private add(): void {
+    const path = prompt("The name of the new file, such as sync.js or parent.yaml")?.trim();
+    if (!path || this.texts[path] !== undefined) return;
+    this.texts[path] = "";
+    this.select(path);
+    this.view.focus();
+  }
+
+  private async share(): Promise<void> {
+    const edited = Object.keys(this.texts).some((path) => this.texts[path] !== this.loadedTexts[path]) || !this.name;
+    const link = new URL(location.pathname + (edited ? "#" + await encode(this.texts) : "?open=" + this.name), location.href).href;
+    await navigator.clipboard.writeText(link);
+    this.say.className = "host-state ready";
+    this.say.textContent = "The link is copied. It holds the files: nothing was sent";
+  }
+}
+
+// inOrder returns the names of files: scripts, definitions, what they are given, and tests.
+function inOrder(texts: Texts): string[] {
+  const rank = (path: string) => (/_test\.|(^|\/)testdata\//.test(path) ? 3 : !/\.(ya?ml|json)$/.test(path) ? 0 : /kind: (Namespaced)?\w+Controller\b/.test(texts[path]) ? 1 : 2);
+  return Object.keys(texts).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}
+
+const examples = await (await fetch(base + "folders.json")).json();
+await new Playground(examples).open();
