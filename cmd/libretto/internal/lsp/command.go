@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -52,7 +53,16 @@ func serve(ctx context.Context, w cli.Process, files *cli.ManifestFlags) error {
 	if err != nil && !errors.Is(err, cli.ErrNoFiles) {
 		return err
 	}
-	defer cli.CollectSeldom()()
+	for name, folder := range options.Scripts { // Editors have no relative paths.
+		if options.Scripts[name], err = filepath.Abs(folder); err != nil {
+			return err
+		}
+	}
+	if options.ScriptsDir != "" {
+		if options.ScriptsDir, err = filepath.Abs(options.ScriptsDir); err != nil {
+			return err
+		}
+	}
 	if w.Workers == nil {
 		w.Workers = sandbox.New(cli.OfflineWorkers(w.Version))
 		defer w.Workers.Close()

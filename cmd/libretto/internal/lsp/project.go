@@ -121,6 +121,12 @@ func (s *server) loadWith(ctx context.Context, p *project, overlay map[string]st
 	if before := p.loaded(); before != nil {
 		options.Before = before.CRDs
 	}
+	var err error
+	if options.Scripts == nil && options.ScriptsDir == "" { // Nobody has typed what the files of a repository name.
+		if options.Within, err = manifest.BoundaryOf(filepath.Join(p.folder, "file")); err != nil {
+			return nil, err
+		}
+	}
 	set, err := manifest.Load(ctx, options)
 	if err == nil && options.Scripts == nil && addScripts(&options, set.Files) {
 		return manifest.Load(ctx, options)

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,6 +65,35 @@ func TestOrder(t *testing.T) {
 	s.check()
 	if !s.edited["/a"] {
 		t.Error("the file is forgotten")
+	}
+}
+
+// TestBoundary checks that nothing is read outside of a repository by what its files name.
+func TestBoundary(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"secret/a.js": "export function sync() {}", "repository/.git/config": "", "repository/a_test.yaml": `apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+scripts: {default/hooks: ../secret}
+cases: [{name: a}]
+`,
+	} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &project{folder: filepath.Join(root, "repository")}
+	s := newServer(t.Context(), cli.Process{}, nil, manifest.Options{}, &editor{}, clocktesting.NewFakeClock(time.Now()))
+	if _, err := s.load(t.Context(), p); err == nil || !strings.Contains(err.Error(), "secret") {
+		t.Errorf("the folder is loaded with what lies beside the repository: %v", err)
+	}
+	s.options.ScriptsDir = root
+	if _, err := s.load(t.Context(), p); err != nil {
+		t.Errorf("what was named on the command line: %v", err)
 	}
 }
 
