@@ -399,6 +399,22 @@ func TestProblems(t *testing.T) {
 	p.wait(`!document.querySelector(".banner").firstChild`)
 }
 
+// TestTexts shows markup in names, messages, logs and files as the text that it is.
+func TestTexts(t *testing.T) {
+	const markup = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
+	b := newBackend(t, definition(), sent("ADDED", "parent", "failing", markup, "", catSet("a"+markup, 1)),
+		object{"files": []object{{"path": "sync.js", "text": markup}}}, object{"problems": []string{"sync.js:1: " + markup}},
+		object{"log": object{"time": at(0), "definition": markup, "hook": "sync", "parent": markup, "text": markup}}, object{"synced": true})
+	p := open(t, b.URL, 1280, 800)
+	p.click(".node.parent", markup)
+	p.shows(".panel .message", markup)
+	p.click(".tab", "Tests")
+	p.shows(".file .line", markup)
+	p.click(".tab", "Log")
+	p.shows(".log-row .text", markup)
+	p.wait(`document.querySelectorAll("img").length === 1 && !document.title.includes("run") && document.querySelectorAll("script").length === 1`)
+}
+
 // TestLive looks at a live cluster, of which the page writes nothing.
 func TestLive(t *testing.T) {
 	b := newBackend(t, append(catsets(), heldEdit())...)

@@ -35,7 +35,7 @@ export class Edits implements View {
     const isReady = !e.reason || /serv|complete/i.test(e.reason);
     const state = e.held || (definition?.state === "failing" && e.message) ? "failing" : isReady ? "ready" : "waiting";
     const word = e.held ? "held" : state === "failing" ? "not served" : state === "ready" ? "serves" : "on its way";
-    if (definition && !this.app.model.meta.live) this.drawChanges(changes, definition);
+    if (definition && (!this.app.model.meta.live || this.app.model.files.size > 0)) this.drawChanges(changes, definition);
     return h("article.edit", null,
       h("header", null, h("div.grow", null, h("h2", null, e.definition), h("div.sub", null, "revision ", h("code", null, e.revision))),
       h("span.state." + state, null, icon("s-" + state), word)),
@@ -66,7 +66,8 @@ export class Edits implements View {
       }
       const after = (path: string) => this.edited(path, this.app.model.files, definition);
       const changed = Object.entries(before).map(([path, text]) => [path, text, after(path) ?? text]).filter(([, a, b]) => a !== b);
-      const heads: [string, string] = id === scriptRevision ? ["serves now", "edited"] : ["served before", "serves now"];
+      const edited = this.app.model.meta.live ? "in the folder" : "edited";
+      const heads: [string, string] = id === scriptRevision ? ["serves now", edited] : ["served before", "serves now"];
       fill(target, changed.map(([path, a, b]) => h("section", null, h("h3", null, h("code", null, path)), sideBySide(path, heads, a, b))));
       if (changed.length > 0) return;
     }
