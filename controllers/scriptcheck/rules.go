@@ -196,7 +196,7 @@ func (w *walker) answer(v value, s *shape, path string, at engines.Location) {
 					place = r.at
 				}
 				w.answer(element, s.items, path+"[]", place)
-				w.answerKind(element, s.among)
+				w.answerKind(element, s)
 			}
 		case *record:
 			w.answerFields(one, s, path)
@@ -204,19 +204,26 @@ func (w *walker) answer(v value, s *shape, path string, at engines.Location) {
 	}
 }
 
-// answerKind reports an object in an answer that is of none of the definition's kinds.
-func (w *walker) answerKind(v value, among *shape) {
+// answerKind reports an object of a list in an answer that is of none of the definition's kinds, or that must name its namespace.
+func (w *walker) answerKind(v value, s *shape) {
 	for _, one := range alternatives(v) {
 		r, ok := one.(*record)
-		if !ok || among == nil {
+		if !ok || s.among == nil {
 			continue
 		}
 		apiVersion, kind, at := r.string("apiVersion"), r.string("kind"), r.fields["kind"].at
 		name := kind + "." + apiVersion
-		if _, declared := among.fields[name]; declared || among.isOpen {
+		if _, declared := s.among.fields[name]; declared || s.among.isOpen {
 			w.accept(at)
 		} else if apiVersion != "" && kind != "" {
-			w.reportf(at, "the definition does not list the resource of %s, and the host refuses the answer: %s", name, spelling.Hint(name, among.names()))
+			w.reportf(at, "the definition does not list the resource of %s, and the host refuses the answer: %s", name, spelling.Hint(name, s.among.names()))
+		}
+		place := r.fields["metadata"]
+		metadata, isRecord := place.value.(*record)
+		if _, placed := s.placed.fields[name]; placed && isRecord && metadata.lacks("namespace") {
+			w.reportf(place.at, "%s is in a namespace, and the parent in none: set metadata.namespace", kind)
+		} else {
+			w.accept(place.at)
 		}
 	}
 }

@@ -74,8 +74,9 @@ type shape struct {
 	isGroups bool
 	items    *shape
 	enum     []string
-	// among are the groups of objects that those of a list must be of, if it is one of objects that are answered.
-	among *shape
+	// among are the groups of objects that those of a list must be of, if it is one of objects that are answered, and placed those that must
+	// name a namespace.
+	among, placed *shape
 	// oneOf are what the values are of, if they are of several shapes.
 	oneOf []*shape
 }

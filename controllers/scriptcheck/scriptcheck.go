@@ -44,6 +44,8 @@ type Hook struct {
 	Signature        engines.Signature
 	// Parents, Inputs and Children are the kinds of objects that the definition names.
 	Parents, Inputs, Children []schema.GroupVersionKind
+	// Placed are those of Children that are in a namespace which an answer must name, as the parents are in none.
+	Placed []schema.GroupVersionKind
 }
 
 // New returns a checker for objects of built-in kinds and of some CustomResourceDefinitions.
@@ -210,7 +212,7 @@ func (k *kinds) ofHook(h Hook) (request, response *shape) {
 	set(request, "related", &shape{types: object, isOpen: true, isGroups: true})
 	for _, name := range []string{"children", "attachments", "outputs"} {
 		set(request, name, groups)
-		set(response, name, &shape{types: list, among: groups}) // Each object is checked where it is made.
+		set(response, name, &shape{types: list, among: groups, placed: k.groups(h.Placed)}) // Each object is checked where it is made.
 	}
 	if status, ok := parents.field("status"); ok {
 		set(response, "status", status)

@@ -228,6 +228,30 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestNamespaces checks that children of a parent in no namespace must name theirs.
+func TestNamespaces(t *testing.T) {
+	h := composite
+	h.Placed = []schema.GroupVersionKind{configMap}
+	for name, c := range map[string]struct {
+		reason, metadata string
+		want             []string
+	}{
+		"none":    {"the host refuses it", "{ name: 'a' }", []string{"ConfigMap is in a namespace, and the parent in none: set metadata.namespace"}},
+		"one":     {"it is there", "{ name: 'a', namespace: 'b' }", nil},
+		"unknown": {"it may have one", "parent.metadata", nil},
+		"spread":  {"it may have one", "{ name: 'a', ...parent.spec.free }", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			text := "export const sync = ({ parent }) => ({ children: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: " + c.metadata + " }," +
+				" { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' } }] });"
+			if diff := cmp.Diff(c.want, found(t, h, "sync.js", text)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestJsonnet checks how parts of Jsonnet are followed.
 func TestJsonnet(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -31,20 +31,27 @@ func CRDs(set *manifest.Set) []*apiextensionsv1.CustomResourceDefinition {
 
 // checkSchemas checks the scripts of a definition against the schemas of its objects.
 func (d *definitionCheck) checkSchemas(spec scripts.Spec, compiled *scripts.Compiled) {
-	h := scriptcheck.Hook{Definition: d.object.GetKind()}
+	h, inNamespaces := scriptcheck.Hook{Definition: d.object.GetKind()}, false
 	for _, rule := range manifest.ResourceRules(d.object) {
 		kind := schema.FromAPIVersionAndKind(rule.APIVersion, "")
-		if found, known, err := d.resources.Find(rule.APIVersion, rule.Resource); err == nil && known {
+		found, known, err := d.resources.Find(rule.APIVersion, rule.Resource)
+		if err == nil && known {
 			kind = found.Kind
 		}
 		switch field := rule.Field; {
 		case field == "spec.parentResource", strings.HasPrefix(field, "spec.resources["):
-			h.Parents = append(h.Parents, kind)
+			h.Parents, inNamespaces = append(h.Parents, kind), inNamespaces || !known || found.Namespaced
 		case strings.HasPrefix(field, "spec.inputResources["):
-			h.Inputs = append(h.Inputs, kind)
+			h.Inputs, inNamespaces = append(h.Inputs, kind), true // An output without a namespace is put into that of its input.
 		default:
 			h.Children = append(h.Children, kind)
+			if known && found.Namespaced {
+				h.Placed = append(h.Placed, kind)
+			}
 		}
+	}
+	if inNamespaces {
+		h.Placed = nil
 	}
 	if d.hasProblem(d.object) {
 		h.Children = append(h.Children, schema.GroupVersionKind{}) // What it lists may be what is wrong.
