@@ -225,10 +225,10 @@ func TestTreeGrows(t *testing.T) {
 	b := newBackend(t, definition(), object{"synced": true})
 	p := open(t, b.URL, 1440, 900)
 	p.shows(".node.definition", "catset")
-	p.shows(".nothing", "No parents yet")
+	p.shows(".hint", "No parents yet")
 	p.picture("begin")
 	b.send(sent("ADDED", "parent", "waiting", "", "", catSet("tabby", 2)))
-	p.wait(`!document.querySelector(".nothing").firstChild`)
+	p.wait(`!document.querySelector(".hint").firstChild`)
 	p.shows(".node.parent.waiting", "tabby")
 	b.send(sent("ADDED", "child", "waiting", "starting", "catset-tabby", pod("tabby", 0)), sent("ADDED", "child", "waiting", "",
 		"catset-tabby", pod("tabby", 1)))

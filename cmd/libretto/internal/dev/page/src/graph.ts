@@ -20,7 +20,7 @@ export class Graph implements View {
   private readonly paths = { all: svg("path", "link"), chosen: svg("path", "link chosen") };
   private readonly heads = h("div.graph-heads", { "aria-hidden": "true" });
   private readonly summary = h("div.chips", { role: "group", "aria-label": "Show objects by state" });
-  private readonly nothing = h("div.nothing");
+  private readonly nothing = h("div.hint");
   private readonly panel: Panel;
   private readonly pool = new Map<string, HTMLElement>();
   private readonly collapsed = new Set<string>(["rest"]);
