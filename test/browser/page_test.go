@@ -216,8 +216,14 @@ func fewColours(t *testing.T, content []byte) []byte {
 
 func (p tab) theme(name string) {
 	p.t.Helper()
-	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
-		Value: name}}})
+	p.prefer("prefers-color-scheme", name)
+}
+
+// prefer sets what the user prefers, by the name of a feature of media.
+func (p tab) prefer(feature, setting string) {
+	p.t.Helper()
+	features := []*emulation.MediaFeature{{Name: feature, Value: setting}}
+	command(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 }
 
 // TestTreeGrows looks at objects as they come, change and go, also while the page has no connection.
@@ -413,6 +419,31 @@ func TestTexts(t *testing.T) {
 	p.click(".tab", "Log")
 	p.shows(".log-row .text", markup)
 	p.wait(`document.querySelectorAll("img").length === 1 && !document.title.includes("run") && document.querySelectorAll("script").length === 1`)
+}
+
+// TestPreferences switches between dark and light, which is remembered, and shows nothing that moves to those who ask for that.
+func TestPreferences(t *testing.T) {
+	b := newBackend(t, catsets()...)
+	p := open(t, b.URL, 1280, 800)
+	p.prefer("prefers-reduced-motion", "reduce")
+	p.shows(".connection", "connected")
+	background := `getComputedStyle(document.body).backgroundColor`
+	light := value[string](p, background)
+	p.press("t")
+	p.wait(fmt.Sprintf(`%s !== %q`, background, light))
+	p.do(chromedp.Reload())
+	p.shows(".connection", "connected")
+	p.wait(fmt.Sprintf(`%s !== %q`, background, light))
+	value[chromedp.Void](p, `(() => {
+		window.moved = 0;
+		const look = () => { window.moved += document.getAnimations().length; requestAnimationFrame(look); };
+		look();
+	})()`)
+	b.send(sent("ADDED", "child", "waiting", "", "catset-tabby", pod("tabby", 8)))
+	p.shows(".node.waiting", "tabby-8")
+	b.send(sent("MODIFIED", "child", "ready", "", "catset-tabby", pod("tabby", 8)))
+	p.shows(".node.ready", "tabby-8")
+	p.wait(`window.moved === 0`)
 }
 
 // TestLive looks at a live cluster, of which the page writes nothing.
