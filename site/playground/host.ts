@@ -16,6 +16,10 @@ export class Host implements Backend {
   private module?: Promise<WebAssembly.Module>;
   private exec?: Promise<string>;
 
+  /** Is called when a host has begun, whose language server is told nothing yet, and with each message of that. */
+  onReady = () => {};
+  onEdited = (message: string) => {};
+
   constructor(private base: string, private say: (text: string, kind: "progress" | "ready" | "stopped" | "failed") => void) {
     setInterval(() => this.watch(), 1000);
   }
@@ -49,6 +53,9 @@ export class Host implements Backend {
     for (const s of this.streams) s.onMessage({ connected: false });
   }
 
+  /** Sends a message to the language server. */
+  edit(message: string): void { this.worker?.postMessage({ edit: message }); }
+
   get runs(): boolean { return this.worker !== undefined; }
 
   async request(method: string, path: string, body?: unknown): Promise<any> {
@@ -79,7 +86,9 @@ export class Host implements Backend {
       this.say("", "ready");
       for (const s of this.streams) this.begin(s);
       this.ready.resolve();
+      this.onReady();
     } else if (data.failed) this.say(`The host has ended: ${data.failed}`, "failed");
+    else if (data.edited) this.onEdited(data.edited);
     else if (data.pong) this.ponged = performance.now();
     else if (data.message) for (const s of this.streams) s.onMessage(JSON.parse(data.message));
     else if (data.id) {

@@ -2,6 +2,7 @@
 import { basicSetup, EditorView } from "codemirror";
 import { keymap } from "@codemirror/view";
 import { Compartment, EditorState } from "@codemirror/state";
+import { languageServerExtensions, LSPClient } from "@codemirror/lsp-client";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { javascript } from "@codemirror/lang-javascript";
 import { yaml } from "@codemirror/lang-yaml";
@@ -33,6 +34,8 @@ class Playground {
   private loadedTexts: Texts = {};
   private saving = 0;
   private language = new Compartment();
+  private server = new Compartment();
+  private client?: LSPClient;
   private tabs = h("div.files", { role: "tablist", "aria-label": "Files" });
   private say = h("p.host-state", { role: "status" });
   private picker = h("select", { "aria-label": "Example", onchange: () => this.pick((this.picker as HTMLSelectElement).value) }) as HTMLSelectElement;
@@ -43,7 +46,7 @@ class Playground {
   private view = new EditorView({
     parent: document.getElementById("editor")!,
     state: EditorState.create({ extensions: [
-      basicSetup, this.language.of([]), syntaxHighlighting(colours), EditorView.contentAttributes.of({ "aria-label": "The file" }),
+      basicSetup, this.language.of([]), this.server.of([]), syntaxHighlighting(colours), EditorView.contentAttributes.of({ "aria-label": "The file" }),
       EditorView.updateListener.of((update) => update.docChanged && this.edited()),
       keymap.of([{ key: "Mod-s", run: () => (this.save(), true), preventDefault: true }]),
     ] }),
@@ -55,6 +58,7 @@ class Playground {
       examples.filter((e) => e.group === group).map((e) => h("option", { value: e.name }, e.title)))));
     document.getElementById("bar")!.append(this.picker, button("New file", () => this.add()), button("Copy link", () => this.share()), this.say);
     document.getElementById("tabs")!.append(this.tabs);
+    this.host.onReady = () => this.connect();
   }
 
   async open(): Promise<void> {
@@ -69,6 +73,22 @@ class Playground {
     await this.pick(this.examples.some((e) => e.name === asked) ? asked : first);
   }
 
+  // connect has the editor ask the language server of a host that has begun.
+  private connect(): void {
+    let handlers: ((message: string) => void)[] = [];
+    this.host.onEdited = (message) => handlers.forEach((handle) => handle(message));
+    this.client = new LSPClient({ rootUri: "file:///work", timeout: 20_000, extensions: languageServerExtensions() }).connect({
+      send: (message) => this.host.edit(message),
+      subscribe: (handle) => { handlers.push(handle); },
+      unsubscribe: (handle) => { handlers = handlers.filter((one) => one !== handle); },
+    });
+    this.view.dispatch({ effects: this.server.reconfigure(this.served(this.current)) });
+  }
+
+  private served(path: string) {
+    return this.client && path ? this.client.plugin("file:///work/" + path, /\.ya?ml$/.test(path) ? "yaml" : path.split(".").at(-1)) : [];
+  }
+
   private async pick(name: string): Promise<void> {
     if (!name) return;
     const response = await fetch(`${base}folders/${name}.json`);
@@ -81,7 +101,7 @@ class Playground {
 
   // show begins with files.
   private show(name: string, texts: Texts): void {
-    [this.name, this.texts, this.loadedTexts] = [name, { ...texts }, texts];
+    [this.name, this.texts, this.loadedTexts, this.client] = [name, { ...texts }, texts, undefined];
     this.picker.value = name;
     this.current = "";
     this.select(inOrder(texts)[0] ?? "");
@@ -98,7 +118,7 @@ class Playground {
   private select(path: string): void {
     if (path === this.current) return;
     this.current = "";
-    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: this.texts[path] ?? "" }, effects: this.language.reconfigure(languageOf(path)) });
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: this.texts[path] ?? "" }, effects: [this.language.reconfigure(languageOf(path)), this.server.reconfigure(this.served(path))] });
     this.current = path;
     this.drawTabs();
   }

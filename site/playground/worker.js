@@ -1,12 +1,13 @@
 // The host in a worker: libretto.wasm, with the files of the page. Messages to it are {start: {files, module, exec}}, then
-// {id, method, path, type, body}, {stream: path} and {ping}. Its answers are {ready}, {failed}, {id, status, type, text}, {message}, {pong}
-// and {output}.
+// {id, method, path, type, body}, {stream: path}, {edit: message of the editor to the language server} and {ping}. Its answers are {ready},
+// {failed}, {id, status, type, text}, {message}, {edited: message of the language server}, {pong} and {output}.
 import { newFiles } from "./files.js";
 
 onmessage = async ({ data }) => {
   if (data.start) await start(data.start);
   else if (data.ping) postMessage({ pong: data.ping });
   else if (data.stream) stream(data.stream);
+  else if (data.edit) librettoEdit(data.edit);
   else ask(data);
 };
 
@@ -16,6 +17,7 @@ async function start({ texts, module, exec }) {
   globalThis.process = { getuid: () => -1, getgid: () => -1, geteuid: () => -1, getegid: () => -1, getgroups() { throw new Error("ENOSYS"); }, pid: -1, ppid: -1, umask: () => 0o22, cwd: () => "/work", chdir() {} };
   globalThis.path = { resolve: (...parts) => parts.join("/") };
   globalThis.librettoReady = () => postMessage({ ready: true });
+  globalThis.librettoEdited = (message) => postMessage({ edited: message });
   globalThis.librettoFailed = (message) => postMessage({ failed: message });
   (0, eval)(exec); // wasm_exec.js of the Go that has compiled the module, from this site.
   const go = new Go();

@@ -1,10 +1,15 @@
 package browser
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,20 +59,78 @@ func TestPlayground(t *testing.T) {
 	began := time.Now()
 	p.patient(`[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes("world"))`)
 	t.Logf("from an empty page to a child: %s", time.Since(began).Round(10*time.Millisecond))
-	p.picture("playground")
 	p.edit("`Hello", "`Good morning")
 	p.patient(`[...document.querySelectorAll(".tab")].some((e) => e.dataset.view === "tests" && e.querySelector(".badge").textContent > 0)`)
 	p.click(".tab", "Tests")
 	p.patient(`[...document.querySelectorAll(".case")].some((e) => e.textContent.includes("a greeting gets a ConfigMap"))`)
+	p.edit("parent.spec.who", "parent.spec.wo")
+	p.patient(`Boolean(document.querySelector(".cm-lintRange-error"))`)
+	value[chromedp.Void](p, `document.activeElement.blur()`)
+	p.picture("playground")
+	p.edit("parent.spec.wo", "parent.spec.who")
+	p.patient(`!document.querySelector(".cm-lintRange-error")`)
 	p.click("#bar button", "Copy link")
 	p.shows(".host-state", "copied")
 	p.edit("const text =", "for (;;) {} const text =")
-	p.patient(`document.querySelector(".host-state.stopped")`)
+	p.patient(`Boolean(document.querySelector(".host-state.stopped"))`)
 	p.press(kb.Escape)
 	p.edit("for (;;) {} ", "")
-	p.patient(`document.querySelector(".connection.ready")`)
+	p.patient(`Boolean(document.querySelector(".connection.ready"))`)
 	p.click(".tab", "Objects")
 	p.patient(`[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes("world"))`)
+}
+
+// TestCasesInWebAssembly runs the cases of all examples and recipes by the host that is compiled for a browser, in Node, and by the program:
+// the outcomes are the same. Those of examples/fallback are left out: one has a script without end, which a single thread can't stop.
+func TestCasesInWebAssembly(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no Node.js")
+	}
+	playground(t)
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := "../../"
+	args := []string{"test", "-o", "json"}
+	for _, pattern := range []string{"examples/*/", "docs/cookbook/*/"} {
+		folders, err := filepath.Glob(root + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range folders {
+			if name := strings.TrimPrefix(folder, root); filepath.Base(name) != "fallback" {
+				args = append(args, filepath.Clean(name))
+			}
+		}
+	}
+	outcomes := func(program string, before ...string) []string {
+		t.Helper()
+		command := exec.Command(program, append(before, args...)...)
+		command.Dir, command.Stderr = root, os.Stderr
+		text, err := command.Output()
+		if err != nil {
+			t.Errorf("%s: %v", program, err)
+		}
+		var report struct {
+			Results []struct{ File, Name, Outcome string }
+		}
+		if err := json.Unmarshal(text, &report); err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, r := range report.Results {
+			all = append(all, r.File+": "+r.Name+": "+r.Outcome)
+		}
+		return all
+	}
+	native := outcomes("bin/libretto")
+	exec := filepath.Join(strings.TrimSpace(string(goroot)), "lib/wasm/wasm_exec_node.js")
+	if compiled := outcomes(node, "--stack-size=8192", exec, "bin/libretto.wasm"); !slices.Equal(native, compiled) {
+		t.Errorf("in WebAssembly: %q, want %q", compiled, native)
+	}
+	t.Logf("%d cases", len(native))
 }
 
 // quote returns a text as a literal of JavaScript.

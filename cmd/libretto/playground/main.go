@@ -5,10 +5,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/textproto"
 	"os"
+	"strconv"
 	"strings"
 	"syscall/js"
 
@@ -18,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/dev"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/lsp"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/render"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
 )
@@ -43,8 +48,41 @@ func main() {
 		go serve(handler, args[0].String(), args[1].String(), args[2].String(), args[3].String(), args[4])
 		return nil
 	}))
+	js.Global().Set("librettoEdit", edit(w))
 	js.Global().Call("librettoReady")
 	select {}
+}
+
+// edit starts the language server, and returns a function that takes a message of the editor. Those of the server go to librettoEdited.
+func edit(w cli.Process) js.Func {
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	w.Args, w.Stdin, w.Stdout = []string{"lsp"}, in, out
+	go cli.Execute(context.Background(), w, cli.NewRoot(w, lsp.Command))
+	go func() {
+		for r := textproto.NewReader(bufio.NewReader(fromServer)); ; {
+			header, err := r.ReadMIMEHeader()
+			if err != nil {
+				return // The server has ended.
+			}
+			length, _ := strconv.Atoi(header.Get("Content-Length"))
+			message := make([]byte, length)
+			if _, err := io.ReadFull(r.R, message); err != nil {
+				return
+			}
+			js.Global().Call("librettoEdited", string(message))
+		}
+	}()
+	messages := make(chan string, 1000) // A function for JavaScript must not wait.
+	go func() {
+		for message := range messages {
+			fmt.Fprintf(toServer, "Content-Length: %d\r\n\r\n%s", len(message), message)
+		}
+	}()
+	return js.FuncOf(func(_ js.Value, args []js.Value) any {
+		messages <- args[0].String()
+		return nil
+	})
 }
 
 // serve answers a request. answer is called with the status and the type of the content, then with each part of the content, and last

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -63,11 +64,15 @@ func serve(ctx context.Context, w cli.Process, files *cli.ManifestFlags) error {
 			return err
 		}
 	}
-	if w.Workers == nil {
-		w.Workers = sandbox.New(cli.OfflineWorkers(w.Version))
-		defer w.Workers.Close()
+	scripts := standard.Scripts()
+	if runtime.GOOS != "js" { // A browser has no processes.
+		if w.Workers == nil {
+			w.Workers = sandbox.New(cli.OfflineWorkers(w.Version))
+			defer w.Workers.Close()
+		}
+		scripts = w.Workers.Definitions(scripts)
 	}
-	all := slices.Concat(w.Workers.Definitions(standard.Scripts()), standard.Others())
+	all := slices.Concat(scripts, standard.Others())
 	registry, err := engines.NewRegistry(engines.Config{}, remembering(all)...)
 	if err != nil {
 		return err
