@@ -122,11 +122,11 @@ func newRunner(t *testing.T, present ...string) (*Runner, *dynamicfake.FakeDynam
 // textOf returns a text with compiled programs.
 func textOf(t *testing.T, r *Runner, files map[string]string) scripts.TestedText {
 	t.Helper()
-	stored, _, invalid, err := renderschema.Definition(object(t, webapps))
-	if err != nil || len(invalid) > 0 {
-		t.Fatal(err, invalid)
+	stored := renderschema.Definitions(object(t, webapps))[0]
+	if stored.Err != nil || len(stored.Invalid) > 0 {
+		t.Fatal(stored.Err, stored.Invalid)
 	}
-	plan, refusal := plan.Planner{Find: r.Find}.Plan(stored)
+	plan, refusal := plan.Planner{Find: r.Find}.Plan(stored.Unstructured)
 	if refusal != nil {
 		t.Fatal(refusal.Err)
 	}
@@ -138,7 +138,7 @@ func textOf(t *testing.T, r *Runner, files map[string]string) scripts.TestedText
 	if err != nil || len(compiled.Problems) > 0 {
 		t.Fatal(err, compiled.Problems)
 	}
-	return scripts.TestedText{Definition: stored, Spec: spec, Files: compiled.Files, Programs: compiled.Programs}
+	return scripts.TestedText{Definition: stored.Unstructured, Spec: spec, Files: compiled.Files, Programs: compiled.Programs}
 }
 
 func TestRunner(t *testing.T) {
