@@ -14,7 +14,7 @@ const [to, wasm] = process.argv.slice(2).map((name) => path.resolve(name));
 fs.mkdirSync(to, { recursive: true });
 
 // Everything is at relative addresses: the site may be below any path.
-esbuild.buildSync({ entryPoints: [path.join(here, "main.ts")], outfile: path.join(to, "playground.js"), bundle: true, minify: true, format: "esm", target: "esnext", nodePaths: [path.join(root, "site/node_modules")] });
+const { metafile } = esbuild.buildSync({ metafile: true, entryPoints: [path.join(here, "main.ts")], outfile: path.join(to, "playground.js"), bundle: true, minify: true, format: "esm", target: "esnext", nodePaths: [path.join(root, "site/node_modules")] });
 esbuild.buildSync({ entryPoints: [path.join(here, "worker.js")], outfile: path.join(to, "worker.js"), bundle: true, minify: true, format: "esm", target: "esnext" });
 fs.writeFileSync(path.join(to, "playground.css"), fs.readFileSync(path.join(page, "style.css"), "utf8") + fs.readFileSync(path.join(here, "style.css"), "utf8"));
 fs.copyFileSync(path.join(page, "icon.svg"), path.join(to, "icon.svg"));
@@ -24,6 +24,13 @@ const html = fs.readFileSync(path.join(page, "index.html"), "utf8")
   .replace("What it shows is at /dev/v1, too.", "libretto dev shows the same on your machine.")
   .replace('<div id="page"></div>', '<section class="author" aria-label="Files"><div id="bar"></div><div id="tabs"></div><div id="editor"></div></section>\n<div id="page"></div>');
 fs.writeFileSync(path.join(to, "index.html"), html);
+
+// The licences of what the bundle holds.
+const bundled = new Set(Object.keys(metafile.inputs).map((input) => path.resolve(input).match(/^.*node_modules\/(@[^/]+\/)?[^/]+/)?.[0]).filter(Boolean));
+fs.writeFileSync(path.join(to, "LICENSES.txt"), [...bundled].sort().map((folder) => {
+  const licence = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+  return `${path.relative(path.join(root, "site/node_modules"), folder)}\n\n${licence ? fs.readFileSync(path.join(folder, licence), "utf8") : "see its package.json"}`;
+}).join("\n----\n\n"));
 
 const goroot = spawnSync("go", ["env", "GOROOT"], { encoding: "utf8" }).stdout.trim();
 fs.copyFileSync(path.join(goroot, "lib/wasm/wasm_exec.js"), path.join(to, "wasm_exec.js"));
