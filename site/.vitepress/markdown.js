@@ -73,14 +73,34 @@ function anchors(tokens, from, Token) {
   });
 }
 
-// openInPlayground adds a link below the title of a folder's page.
+// openInPlayground adds a link below the title of a folder's page, and below each script of the guide.
 function openInPlayground(tokens, from, Token) {
+  const link = ({ name }) => {
+    const token = new Token("html_block", "", 0);
+    token.content = `<p class="playground"><a href="${process.env.BASE || "/"}playground/?open=${name}" target="_self">Open in the playground</a></p>\n`;
+    return token;
+  };
   const folder = folders.find(({ source }) => from === source + "/README.md");
-  const end = tokens.findIndex((token) => token.type === "heading_close");
-  if (folder && end >= 0) {
-    const link = new Token("html_block", "", 0);
-    link.content = `<p><a href="${process.env.BASE || "/"}playground/?open=${folder.name}" target="_self">Open in the playground</a></p>\n`;
-    tokens.splice(end + 1, 0, link);
+  const title = tokens.findIndex((token) => token.type === "heading_close");
+  if (folder && title >= 0) {
+    tokens.splice(title + 1, 0, link(folder));
+  }
+  if (from.startsWith("docs/guide/")) {
+    let section = "";
+    const numbers = {};
+    for (let i = 0; i < tokens.length; i++) {
+      const token = tokens[i];
+      if (token.type === "heading_open") {
+        section = tokens[i + 1].content;
+      } else if (token.type === "fence") {
+        const language = token.info.trim();
+        const number = (numbers[section + language] = (numbers[section + language] ?? 0) + 1);
+        const found = folders.find(({ keys }) => keys?.includes(`${section}, ${language} ${number}`));
+        if (found) {
+          tokens.splice(++i, 0, link(found));
+        }
+      }
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import zlib from "node:zlib";
 import esbuild from "esbuild";
-import { folders, textsOf } from "./folders.js";
+import { folders } from "./folders.js";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const root = path.join(here, "../..");
@@ -36,9 +36,9 @@ const goroot = spawnSync("go", ["env", "GOROOT"], { encoding: "utf8" }).stdout.t
 fs.copyFileSync(path.join(goroot, "lib/wasm/wasm_exec.js"), path.join(to, "wasm_exec.js"));
 fs.writeFileSync(path.join(to, "libretto.wasm.gz"), zlib.gzipSync(fs.readFileSync(wasm), { level: 9 }));
 
-for (const { source, name } of folders) {
+for (const { name, texts } of folders) {
   fs.mkdirSync(path.join(to, "folders", path.dirname(name)), { recursive: true });
-  fs.writeFileSync(path.join(to, "folders", name + ".json"), JSON.stringify(textsOf(source)));
+  fs.writeFileSync(path.join(to, "folders", name + ".json"), JSON.stringify(texts));
 }
 fs.writeFileSync(path.join(to, "folders.json"), JSON.stringify(folders.map(({ name, title, group }) => ({ name, title, group }))));
 const size = fs.statSync(path.join(to, "libretto.wasm.gz")).size;

@@ -80,6 +80,13 @@ func TestPlayground(t *testing.T) {
 	p.patient(`[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes("world"))`)
 }
 
+// TestPlaygroundOfGuide opens a script of the guide, which has no files of its own, and makes what it shows.
+func TestPlaygroundOfGuide(t *testing.T) {
+	p := openFor(t, 2*time.Minute, playground(t)+"/?open=guide/finalize", 390, 844)
+	p.patient(`["a", "b", "c"].every((name) => [...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes(name)))`)
+	p.shows(".file", "scripts/hooks.js")
+}
+
 // TestCasesInWebAssembly runs the cases of all examples and recipes by the host that is compiled for a browser, in Node, and by the program:
 // the outcomes are the same. Those of examples/fallback are left out: one has a script without end, which a single thread can't stop.
 func TestCasesInWebAssembly(t *testing.T) {
