@@ -344,7 +344,11 @@ func (s *scene) editAll(what string, texts func(*trial) (before, after string)) 
 			definitions, events := s.definitions(), s.events()
 			var undecided []string
 			for name, tr := range edited {
-				if _, known := definitions[name].verdict(tr, events[name]); !known {
+				_, known := definitions[name].verdict(tr, events[name])
+				if _, after := texts(tr); after == tr.between && definitions[name].status.ObservedScriptRevisionHash == tr.revision {
+					known = false // The status is that of the first text: nothing tells which revision this one is.
+				}
+				if !known {
 					undecided = append(undecided, definitions[name].String())
 				}
 			}
