@@ -22,7 +22,7 @@ import (
 // SandboxedEngines starts all engines, with scripts in worker processes. stop must be called after the last hook call.
 func SandboxedEngines(workers sandbox.Config, config engines.Config) (all *engines.Registry, stop func(), err error) {
 	pool := sandbox.New(workers)
-	all, err = enginesOf(pool, config)
+	all, err = engines.NewRegistry(config, definitionsOf(pool)...)
 	if err != nil {
 		pool.Close()
 		return nil, nil, err
@@ -30,24 +30,37 @@ func SandboxedEngines(workers sandbox.Config, config engines.Config) (all *engin
 	return all, pool.Close, nil
 }
 
-func enginesOf(pool *sandbox.Pool, config engines.Config) (*engines.Registry, error) {
-	return engines.NewRegistry(config, slices.Concat(pool.Definitions(standard.Scripts()), standard.Others())...)
+func definitionsOf(pool *sandbox.Pool) []engines.Definition {
+	return slices.Concat(pool.Definitions(standard.Scripts()), standard.Others())
 }
 
 // OfflineEngines starts the engines of a command that is not a host. It does so first, as workers take time to start. stop must be called
-// after the last hook call. The scripts are those of whoever runs the command, on a machine of theirs: workers are confined as far as that
-// can, and nothing is required.
-// A browser has no processes: there scripts run in this one, which its page ends.
+// after the last hook call.
 func OfflineEngines(w Process) (all *engines.Registry, stop func(), err error) {
-	if runtime.GOOS == "js" {
-		all, err = engines.NewRegistry(engines.Config{}, slices.Concat(standard.Scripts(), standard.Others())...)
-		return all, func() {}, err
+	w, stop = WithWorkers(w)
+	if all, err = engines.NewRegistry(engines.Config{}, OfflineDefinitions(w)...); err != nil {
+		stop()
+		return nil, nil, err
 	}
-	if w.Workers != nil {
-		all, err = enginesOf(w.Workers, engines.Config{})
-		return all, func() {}, err
+	return all, stop, nil
+}
+
+// WithWorkers returns a process whose commands run scripts in the same workers. The scripts are those of whoever runs the command, on a
+// machine of theirs: workers are confined as far as that can, and nothing is required. A browser has no processes, and so no workers.
+func WithWorkers(w Process) (with Process, stop func()) {
+	if w.Workers != nil || runtime.GOOS == "js" {
+		return w, func() {}
 	}
-	return SandboxedEngines(OfflineWorkers(w.Version), engines.Config{})
+	w.Workers = sandbox.New(OfflineWorkers(w.Version))
+	return w, w.Workers.Close
+}
+
+// OfflineDefinitions returns the engines of a process that has workers if it can have any. Otherwise scripts run in it.
+func OfflineDefinitions(w Process) []engines.Definition {
+	if w.Workers == nil {
+		return standard.Definitions()
+	}
+	return definitionsOf(w.Workers)
 }
 
 // OfflineWorkers returns how OfflineEngines has scripts run.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -18,8 +17,6 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/sandbox"
-	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 // Command returns libretto lsp.
@@ -64,16 +61,9 @@ func serve(ctx context.Context, w cli.Process, files *cli.ManifestFlags) error {
 			return err
 		}
 	}
-	scripts := standard.Scripts()
-	if runtime.GOOS != "js" { // A browser has no processes.
-		if w.Workers == nil {
-			w.Workers = sandbox.New(cli.OfflineWorkers(w.Version))
-			defer w.Workers.Close()
-		}
-		scripts = w.Workers.Definitions(scripts)
-	}
-	all := slices.Concat(scripts, standard.Others())
-	registry, err := engines.NewRegistry(engines.Config{}, remembering(all)...)
+	w, stop := cli.WithWorkers(w)
+	defer stop()
+	registry, err := engines.NewRegistry(engines.Config{}, remembering(cli.OfflineDefinitions(w))...)
 	if err != nil {
 		return err
 	}
