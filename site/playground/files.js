@@ -10,11 +10,14 @@ function failure(code) {
   return error;
 }
 
-/** Returns a file system with the given files, whose paths are absolute. output is called with each text that is written to stdout or stderr. */
+/** Where the files of an author are. The host finds it as the working directory. */
+export const root = "/playground";
+
+/** Returns a file system with files of an author. output is called with each text that is written to stdout or stderr. */
 export function newFiles(texts, output) {
   let inodes = 0;
   const folder = () => ({ ino: ++inodes, mode: isFolder | 0o755, entries: new Map(), mtime: Date.now() });
-  const root = folder();
+  const top = folder();
   const open = new Map();
   let descriptors = 100;
 
@@ -27,7 +30,7 @@ export function newFiles(texts, output) {
     return all;
   };
   const find = (path) => {
-    let at = root;
+    let at = top;
     for (const part of parts(path)) {
       if (!at.entries) throw failure("ENOTDIR");
       at = at.entries.get(part);
@@ -161,7 +164,7 @@ export function newFiles(texts, output) {
     }
     make(path, newFile(new TextEncoder().encode(text)));
   };
-  for (const at of ["/tmp", "/work"]) sync.mkdir(at);
-  for (const [path, text] of Object.entries(texts)) write(path, text);
-  return { fs, write };
+  for (const at of ["/tmp", root]) sync.mkdir(at);
+  for (const [path, text] of Object.entries(texts)) write(`${root}/${path}`, text);
+  return fs;
 }

@@ -11,8 +11,9 @@ export class Host implements Backend {
   private waiting = new Map<number, { resolve: (answer: any) => void; reject: (error: Error) => void }>();
   private streams: { path: string; onMessage: (message: any) => void }[] = [];
   private requests = 0;
+  private starts = 0;
   private ready = Promise.withResolvers<void>();
-  private ponged = 0;
+  private ponged = 0; // Or when it was ready.
   private module?: Promise<WebAssembly.Module>;
   private exec?: Promise<string>;
 
@@ -29,24 +30,25 @@ export class Host implements Backend {
     this.stop();
     this.module ??= this.load();
     this.exec ??= fetch(this.base + "wasm_exec.js").then((response) => response.text());
-    const ready = (this.ready = Promise.withResolvers<void>());
+    const start = ++this.starts;
     try {
       const [module, exec] = await Promise.all([this.module, this.exec]);
-      if (ready !== this.ready) return; // It was begun again meanwhile.
+      if (start !== this.starts) return; // It was begun again meanwhile.
       this.say("The host starts", "progress");
       this.worker = new Worker(this.base + "worker.js", { type: "module" });
       this.worker.onmessage = ({ data }) => this.take(data);
-      this.worker.postMessage({ start: { texts: Object.fromEntries(Object.entries(texts).map(([path, text]) => ["/work/" + path, text])), module, exec } });
+      this.worker.postMessage({ start: { texts, module, exec } });
     } catch (error) {
       this.module = undefined;
       this.say(`The host can't be loaded: ${error}`, "failed");
     }
   }
 
-  /** Ends the host. What was asked of it is answered by an error. */
+  /** Ends the host. What was asked of it is answered by an error, and what waits for a host goes on waiting. */
   stop(): void {
     this.worker?.terminate();
     this.worker = undefined;
+    if (this.ponged) this.ready = Promise.withResolvers();
     this.ponged = 0;
     for (const { reject } of this.waiting.values()) reject(new Error("the host was stopped"));
     this.waiting.clear();
@@ -106,7 +108,6 @@ export class Host implements Backend {
     if (late) this.ponged = now;
     if (now - this.ponged > patience) {
       this.stop();
-      this.ready = Promise.withResolvers();
       this.say("A script did not end within 10 s, so the host was stopped. It starts again when you edit a file", "stopped");
       return;
     }

@@ -9,6 +9,7 @@ import { yaml } from "@codemirror/lang-yaml";
 import { tags } from "@lezer/highlight";
 import { start } from "../../cmd/libretto/internal/dev/page/src/app.ts";
 import { button, fill, h } from "../../cmd/libretto/internal/dev/page/src/dom.ts";
+import { root } from "./files.js";
 import { Host, Texts } from "./host.ts";
 import { decode, encode } from "./link.ts";
 
@@ -77,7 +78,7 @@ class Playground {
   private connect(): void {
     let handlers: ((message: string) => void)[] = [];
     this.host.onEdited = (message) => handlers.forEach((handle) => handle(message));
-    this.client = new LSPClient({ rootUri: "file:///work", timeout: 20_000, extensions: languageServerExtensions() }).connect({
+    this.client = new LSPClient({ rootUri: "file://" + root, timeout: 20_000, extensions: languageServerExtensions() }).connect({
       send: (message) => this.host.edit(message),
       subscribe: (handle) => { handlers.push(handle); },
       unsubscribe: (handle) => { handlers = handlers.filter((one) => one !== handle); },
@@ -86,7 +87,7 @@ class Playground {
   }
 
   private served(path: string) {
-    return this.client && path ? this.client.plugin("file:///work/" + path, /\.ya?ml$/.test(path) ? "yaml" : path.split(".").at(-1)) : [];
+    return this.client && path ? this.client.plugin(`file://${root}/${path}`, /\.ya?ml$/.test(path) ? "yaml" : path.split(".").at(-1)) : [];
   }
 
   private async pick(name: string): Promise<void> {
@@ -103,6 +104,8 @@ class Playground {
   private show(name: string, texts: Texts): void {
     [this.name, this.texts, this.loadedTexts, this.client] = [name, { ...texts }, texts, undefined];
     this.picker.value = name;
+    clearTimeout(this.saving);
+    this.saving = 0;
     this.current = "";
     this.select(inOrder(texts)[0] ?? "");
     this.host.start(this.texts);
@@ -117,6 +120,7 @@ class Playground {
 
   private select(path: string): void {
     if (path === this.current) return;
+    if (this.saving) this.save(); // The file that is left.
     this.current = "";
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: this.texts[path] ?? "" }, effects: [this.language.reconfigure(languageOf(path)), this.server.reconfigure(this.served(path))] });
     this.current = path;
@@ -135,6 +139,7 @@ class Playground {
 
   private save(): void {
     clearTimeout(this.saving);
+    this.saving = 0;
     if (!this.host.runs) {
       this.host.start(this.texts);
       return;

@@ -1,7 +1,7 @@
-// The host in a worker: libretto.wasm, with the files of the page. Messages to it are {start: {files, module, exec}}, then
+// The host in a worker: libretto.wasm, with the files of the page. Messages to it are {start: {texts, module, exec}}, then
 // {id, method, path, type, body}, {stream: path}, {edit: message of the editor to the language server} and {ping}. Its answers are {ready},
 // {failed}, {id, status, type, text}, {message}, {edited: message of the language server}, {pong} and {output}.
-import { newFiles } from "./files.js";
+import { newFiles, root } from "./files.js";
 
 onmessage = async ({ data }) => {
   if (data.start) await start(data.start);
@@ -12,9 +12,8 @@ onmessage = async ({ data }) => {
 };
 
 async function start({ texts, module, exec }) {
-  const files = newFiles(texts, (text) => postMessage({ output: text }));
-  globalThis.fs = files.fs;
-  globalThis.process = { getuid: () => -1, getgid: () => -1, geteuid: () => -1, getegid: () => -1, getgroups() { throw new Error("ENOSYS"); }, pid: -1, ppid: -1, umask: () => 0o22, cwd: () => "/work", chdir() {} };
+  globalThis.fs = newFiles(texts, (text) => postMessage({ output: text }));
+  globalThis.process = { getuid: () => -1, getgid: () => -1, geteuid: () => -1, getegid: () => -1, getgroups() { throw new Error("ENOSYS"); }, pid: -1, ppid: -1, umask: () => 0o22, cwd: () => root, chdir() {} };
   globalThis.path = { resolve: (...parts) => parts.join("/") };
   globalThis.librettoReady = () => postMessage({ ready: true });
   globalThis.librettoEdited = (message) => postMessage({ edited: message });

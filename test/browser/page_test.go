@@ -113,7 +113,13 @@ func value[T any](p tab, expression string) T {
 // wait waits until an expression is true.
 func (p tab) wait(expression string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(15*time.Second))); err != nil {
+	p.waitFor(15*time.Second, expression)
+}
+
+// waitFor waits so long at most.
+func (p tab) waitFor(limit time.Duration, expression string) {
+	p.t.Helper()
+	if _, err := chromedp.Run(p, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(limit))); err != nil {
 		p.t.Fatalf("%v: wait for %s; the page shows\n%s", err, expression, value[string](p, "document.body.innerText"))
 	}
 }

@@ -32,9 +32,7 @@ func playground(t *testing.T) string {
 // patient waits for what the host in the browser takes long for, on a machine with much else to do.
 func (p tab) patient(expression string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(50*time.Second))); err != nil {
-		p.t.Fatalf("%v: wait for %s; the page shows\n%s", err, expression, value[string](p, "document.body.innerText"))
-	}
+	p.waitFor(50*time.Second, expression)
 }
 
 // edit replaces a text in the file that the editor shows.
@@ -43,9 +41,9 @@ func (p tab) edit(old, text string) {
 	value[chromedp.Void](p, `document.querySelector(".cm-content").focus()`)
 	replaced := value[bool](p, `(() => {
 		const view = document.querySelector(".cm-content").cmTile?.view ?? document.querySelector(".cm-content").cmView.rootView.view;
-		const from = view.state.doc.toString().indexOf(`+quote(old)+`);
+		const from = view.state.doc.toString().indexOf(`+strconv.Quote(old)+`);
 		if (from < 0) return false;
-		view.dispatch({ changes: { from, to: from + `+quote(old)+`.length, insert: `+quote(text)+` } });
+		view.dispatch({ changes: { from, to: from + `+strconv.Quote(old)+`.length, insert: `+strconv.Quote(text)+` } });
 		return true;
 	})()`)
 	if !replaced {
@@ -59,10 +57,13 @@ func TestPlayground(t *testing.T) {
 	began := time.Now()
 	p.patient(`[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes("world"))`)
 	t.Logf("from an empty page to a child: %s", time.Since(began).Round(10*time.Millisecond))
+	p.shows(".folder", "playground")
 	p.edit("`Hello", "`Good morning")
+	p.click(".file", "greeting.yaml") // What was typed before is saved, too.
 	p.patient(`[...document.querySelectorAll(".tab")].some((e) => e.dataset.view === "tests" && e.querySelector(".badge").textContent > 0)`)
 	p.click(".tab", "Tests")
 	p.patient(`[...document.querySelectorAll(".case")].some((e) => e.textContent.includes("a greeting gets a ConfigMap"))`)
+	p.click("button.file", "hello.yaml")
 	p.edit("parent.spec.who", "parent.spec.wo")
 	p.patient(`Boolean(document.querySelector(".cm-lintRange-error"))`)
 	value[chromedp.Void](p, `document.activeElement.blur()`)
@@ -138,6 +139,3 @@ func TestCasesInWebAssembly(t *testing.T) {
 	}
 	t.Logf("%d cases", cases)
 }
-
-// quote returns a text as a literal of JavaScript.
-func quote(text string) string { return strconv.Quote(text) }

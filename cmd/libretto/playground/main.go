@@ -30,18 +30,21 @@ import (
 // version is set by the linker, of a release.
 var version = "unreleased"
 
-// folder is where the files of the page are.
-const folder = "/work"
-
 func main() {
 	klog.SetLogger(logr.Discard())
 	w := cli.Process{Args: os.Args[1:], Version: version, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	if len(w.Args) > 0 {
 		os.Exit(cli.Execute(context.Background(), w, cli.NewRoot(w, check.Command, render.Command, test.Command)))
 	}
-	handler, err := dev.Open(context.Background(), w, folder)
+	fail := func(err error) { js.Global().Call("librettoFailed", err.Error()) }
+	folder, err := os.Getwd() // Where the page has put the files.
 	if err != nil {
-		js.Global().Call("librettoFailed", err.Error())
+		fail(err)
+		return
+	}
+	handler, err := dev.Open(context.Background(), w, folder, fail)
+	if err != nil {
+		fail(err)
 		return
 	}
 	js.Global().Set("librettoRequest", js.FuncOf(func(_ js.Value, args []js.Value) any {

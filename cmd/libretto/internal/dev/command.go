@@ -134,8 +134,8 @@ func run(ctx context.Context, w cli.Process, o *options, args []string) error {
 }
 
 // Open hosts a folder on a cluster in memory until ctx ends, in a process without a network. It returns what the page asks, which may
-// write files of the folder.
-func Open(ctx context.Context, w cli.Process, root string) (http.Handler, error) {
+// write files of the folder. failed is called if the host ends before.
+func Open(ctx context.Context, w cli.Process, root string, failed func(error)) (http.Handler, error) {
 	registry, _, err := cli.OfflineEngines(w)
 	if err != nil {
 		return nil, err
@@ -146,6 +146,7 @@ func Open(ctx context.Context, w cli.Process, root string) (http.Handler, error)
 	if err != nil {
 		return nil, err
 	}
+	context.AfterFunc(ctx, func() { failed(context.Cause(ctx)) })
 	server.page = http.NotFoundHandler()
 	return server.handler(), nil
 }
