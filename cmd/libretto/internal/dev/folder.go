@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
@@ -110,10 +109,8 @@ func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []err
 	a.problems.setFiles(set)
 	scripts, present := map[types.NamespacedName]bool{}, map[string]bool{}
 	for _, d := range set.Definitions { // They are applied by the host, which deletes nothing.
-		done := &applied{resource: v1alpha1.DefinitionResource(d.GroupVersionKind()), name: d.GetName()}
-		if v1alpha1.IsNamespaced(d.GroupVersionKind().Group) {
-			done.namespace = d.GetNamespace()
-		}
+		done := &applied{name: d.GetName()}
+		done.resource, done.namespace = folder.EndpointOf(d)
 		present[keyOf(d)], a.applied[keyOf(d)] = true, done
 		problems = append(problems, a.createNamespace(ctx, done.namespace))
 		for _, name := range folder.SourcesOf(d) {

@@ -62,11 +62,8 @@ func (p *pass) run(ctx context.Context) {
 			}
 		}
 		if err == nil {
-			namespace := ""
-			if v1alpha1.IsNamespaced(d.GroupVersionKind().Group) {
-				namespace = d.GetNamespace()
-			}
-			err = p.apply(ctx, v1alpha1.DefinitionResource(d.GroupVersionKind()), namespace, p.set.WithoutDefaults(d))
+			resource, namespace := EndpointOf(d)
+			err = p.apply(ctx, resource, namespace, p.set.WithoutDefaults(d))
 		}
 		if ctx.Err() != nil {
 			return
@@ -81,6 +78,14 @@ func (p *pass) run(ctx context.Context) {
 	if all := len(p.set.Definitions); p.isNew(fmt.Sprintf("%p %d", p.set, failed)) { // For each state of the folder.
 		p.config.Log.Info("the folder was applied", "folder", p.config.Path, "definitions", all-failed, "notApplied", failed)
 	}
+}
+
+// EndpointOf returns where a definition is applied: a manifest may have a namespace for a kind that has none.
+func EndpointOf(d *document.Object) (resource schema.GroupVersionResource, namespace string) {
+	if v1alpha1.IsNamespaced(d.GroupVersionKind().Group) {
+		namespace = d.GetNamespace()
+	}
+	return v1alpha1.DefinitionResource(d.GroupVersionKind()), namespace
 }
 
 // list lists the definitions of the cluster that this host hosts.
