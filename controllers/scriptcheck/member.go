@@ -83,8 +83,8 @@ func (c *Checker) At(kind schema.GroupVersionKind, path ...string) (Member, bool
 	return Member{of: s}, s != nil
 }
 
-// tell tells the one who watches of a name.
-func (w *walker) tell(at engines.Location, name, path string, of *shape) {
+// notify calls Checker.Watch, if it is set, with a name.
+func (w *walker) notify(at engines.Location, name, path string, of *shape) {
 	if w.watch == nil || w.silent {
 		return
 	}
@@ -93,9 +93,9 @@ func (w *walker) tell(at engines.Location, name, path string, of *shape) {
 	}
 }
 
-// tellOf tells of a name in a value that may be of a schema.
-func (w *walker) tellOf(s *engines.OutlineStep, name string, of value) {
+// notifyOf does so for a name in a value that may be of a schema.
+func (w *walker) notifyOf(s *engines.OutlineStep, name string, of value) {
 	if t, ok := of.(*typed); ok {
-		w.tell(s.At, name, t.path, t.shape)
+		w.notify(s.At, name, t.path, t.shape)
 	}
 }

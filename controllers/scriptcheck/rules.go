@@ -19,7 +19,7 @@ func (w *walker) member(s *engines.OutlineStep, of value) value {
 	problem := ""
 	all := alternatives(of)
 	for _, one := range all {
-		w.tellOf(s, s.Text, one)
+		w.notifyOf(s, s.Text, one)
 		if r, ok := one.(*record); ok && len(all) > 1 && r.lacks(s.Text) {
 			continue // As {} does in (parent.status ?? {}).phase.
 		}
@@ -92,7 +92,7 @@ func (w *walker) indexOf(s *engines.OutlineStep, of, key value) value {
 	name, isName := key.(*literal)
 	isName = isName && (name.op == engines.OutlineString || name.op == engines.OutlineNumber)
 	if isName {
-		w.tellOf(s, name.text, of)
+		w.notifyOf(s, name.text, of)
 	}
 	switch of := of.(type) {
 	case *sequence:
@@ -232,7 +232,7 @@ func (w *walker) answerKind(v value, s *shape) {
 func (w *walker) answerFields(r *record, s *shape, path string) {
 	for _, name := range r.names {
 		f := r.fields[name]
-		w.tell(f.at, name, path, s)
+		w.notify(f.at, name, path, s)
 		if w.fields[name] {
 			continue
 		}

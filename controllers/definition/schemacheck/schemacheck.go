@@ -3,7 +3,6 @@ package schemacheck
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -159,7 +158,7 @@ func (c *Checker) readCRDs(ctx context.Context, p *plan.Plan) (all []*apiextensi
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd); err != nil {
-			return nil, errors.Join(err, fmt.Errorf("CustomResourceDefinition %s can't be read", resource.GroupResource()))
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", resource.GroupResource(), err)
 		}
 		all = append(all, crd)
 	}

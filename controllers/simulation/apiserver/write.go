@@ -77,7 +77,7 @@ func (q *request) write(
 	return q.writeObject(w, code, object)
 }
 
-// wrote tells of a write, unless it was a dry run, or was refused before it was one.
+// wrote calls Config.Wrote with a write, unless it was a dry run, or was refused before it was one.
 func (q *request) wrote(write memcluster.Write, dryRun []string) {
 	if wrote := q.server.config.Wrote; wrote != nil && len(dryRun) == 0 && write.Verb != "" {
 		wrote(q.Context(), write)

@@ -39,7 +39,7 @@ var testSchema = sync.OnceValue(func() *apiextensionsv1.CustomResourceDefinition
 	}}
 })
 
-// simplify leaves one type of several in a schema and in all of it, and gives what has alternatives all that one of them has.
+// simplify leaves one type of several in a schema and in all of it, and merges alternatives into what has them.
 func simplify(value any) {
 	s, _ := value.(map[string]any)
 	for _, inner := range s {

@@ -182,7 +182,8 @@ func usesLibrary(lines text) bool { return slices.ContainsFunc(lines, importOfLi
 
 // hookFunction matches where a script has the function of a hook.
 func hookFunction(name string) *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(?:export\s+(?:default\s+)?)?(?:async\s+)?(?:function\s+|const\s+|local\s+)?["']?\b(` + name + `)\b["']?\s*(?:\(|::?|=)`)
+	return regexp.MustCompile(`^\s*(?:export\s+(?:default\s+)?)?(?:async\s+)?(?:function\s+|const\s+|local\s+)?` +
+		`["']?\b(` + name + `)\b["']?\s*(?:\(|::?|=)`)
 }
 
 // hookLine returns the line of a script that has the function of a hook, and where its name begins and ends.
