@@ -257,7 +257,8 @@ var (
 	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 )
 
-// syncNamespace sets the finalizer and the phase of a Namespace, and creates its account. One that is being deleted it empties, and lets it go once nothing is left.
+// syncNamespace sets the finalizer and the phase of a Namespace, and creates its account. One that is being deleted it empties, and lets
+// it go once nothing is left.
 func (s *Server) syncNamespace(ctx context.Context, object *unstructured.Unstructured) (err error) {
 	next, phase, at := object.DeepCopy(), "Active", s.client.Resource(namespaces)
 	isEnding := object.GetDeletionTimestamp() != nil
