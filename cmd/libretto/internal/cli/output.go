@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -35,4 +36,15 @@ func WriteFile(path string, text []byte) error {
 		return err
 	}
 	return os.WriteFile(path, text, 0o644)
+}
+
+// plainWord matches what a shell leaves as it is.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// ShellQuoted returns a word as a shell reads it.
+func ShellQuoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

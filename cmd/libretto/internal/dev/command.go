@@ -272,7 +272,7 @@ func (s *session) print(port int) error {
 	}
 	path, err := writeKubeconfig(address, port)
 	if err == nil {
-		_, err = fmt.Fprintf(s.Stdout, "export KUBECONFIG=%s\n", path)
+		_, err = fmt.Fprintf(s.Stdout, "export KUBECONFIG=%s\n", cli.ShellQuoted(path))
 	}
 	return err
 }

@@ -379,20 +379,9 @@ func (t *testRun) rerun(r controllertest.Result) string {
 	}
 	words = append(words, t.exploring.arguments()...)
 	for i, word := range words {
-		words[i] = shellQuoted(word)
+		words[i] = cli.ShellQuoted(word)
 	}
 	return strings.Join(words, " ")
-}
-
-// plainWord matches what a shell leaves as it is.
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// shellQuoted returns a word as a shell reads it.
-func shellQuoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // lineReader reads lines of files, and keeps the files.
