@@ -239,7 +239,13 @@ func (s *Server) makeObjectReady(ctx context.Context, key objectkey.Key, object 
 	if !isSet || ready {
 		return o.MakeReady(ctx, object)
 	}
-	status, isLost := readiness.Lost(object, s.config.Clock.Now())
+	now := s.config.Clock.Now()
+	if readiness.Of(object).State == readiness.Ready { // It has nothing to lose if nobody has said so yet.
+		if status, ok := readiness.Succeeded(object, now); ok {
+			object.Object["status"] = status
+		}
+	}
+	status, isLost := readiness.Lost(object, now)
 	if !isLost {
 		return nil
 	}

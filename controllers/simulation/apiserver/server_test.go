@@ -313,13 +313,23 @@ spec:
 	ready("2")
 
 	must[*unstructured.Unstructured](t)(client.Resource(greetings).Namespace("default").Create(t.Context(), greeting(t, "free"), metav1.CreateOptions{}))
-	eventually(t, func() error {
-		found, err := client.Resource(greetings).Namespace("default").Get(t.Context(), "free", metav1.GetOptions{})
-		if err == nil && conditionStatus(found, "Ready") != "True" {
-			err = fmt.Errorf("status is %v", found.Object["status"])
-		}
-		return err
-	})
+	condition := func(name, want string) {
+		t.Helper()
+		eventually(t, func() error {
+			found, err := client.Resource(greetings).Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
+			if err == nil && conditionStatus(found, "Ready") != want {
+				err = fmt.Errorf("status is %v", found.Object["status"])
+			}
+			return err
+		})
+	}
+	condition("free", "True")
+	failing := objectkey.Key{Kind: greetings.GroupVersion().WithKind("Greeting"), Namespace: "default", Name: "failing"}
+	s.SetReady(failing, new(false)) // It fails though it was never ready.
+	must[*unstructured.Unstructured](t)(client.Resource(greetings).Namespace("default").Create(t.Context(), greeting(t, "failing"), metav1.CreateOptions{}))
+	condition("failing", "False")
+	s.SetReady(failing, nil)
+	condition("failing", "True")
 	definition := object(t, `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController

@@ -367,14 +367,14 @@ func TestCatset(t *testing.T) {
 	s.eventually("all Pods are ready", func() bool {
 		return s.is("Pod nginx-2", "child", "ready") && s.is("CatSet nginx", "parent", "ready")
 	})
-	for _, ready := range []string{"false", "null"} {
-		body := `{"apiVersion": "v1", "kind": "Pod", "namespace": "demo", "name": "nginx-1", "ready": ` + ready + `}`
+	for _, step := range []struct{ ready, state string }{{"false", "failing"}, {"null", "ready"}} {
+		body := `{"apiVersion": "v1", "kind": "Pod", "namespace": "demo", "name": "nginx-1", "ready": ` + step.ready + `}`
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"/dev/v1/ready", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.send(request)
-		s.eventually("a Pod is ready: "+ready, func() bool { return s.is("Pod nginx-1", "child", "ready") == (ready == "null") })
+		s.eventually("a Pod is "+step.state, func() bool { return s.is("Pod nginx-1", "child", step.state) })
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -200,6 +199,12 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
 	to.recorder.ended = all.setFailing
+	if setReady := to.setReady; setReady != nil {
+		to.setReady = func(key objectkey.Key, ready *bool) {
+			all.setReady(key, ready)
+			setReady(key, ready)
+		}
+	}
 	s.follow(ctx, to.recorder, &author{
 		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: to.tests, client: client, applied: map[string]*applied{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
@@ -228,10 +233,7 @@ func (s *session) connect(ctx context.Context, to *server) (err error) {
 		return err
 	}
 	s.running.Go(func() { server.Run(ctx) })
-	s.config, to.kubernetes, to.setReady = server.RESTConfig(), server.Handler(), func(object reference, ready *bool) {
-		kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
-		server.SetReady(objectkey.Key{Kind: kind, Namespace: object.Namespace, Name: object.Name}, ready)
-	}
+	s.config, to.kubernetes, to.setReady = server.RESTConfig(), server.Handler(), server.SetReady
 	return nil
 }
 

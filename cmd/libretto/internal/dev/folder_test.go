@@ -24,12 +24,14 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 // TestMain builds kustomizations too: the folder starts the test binary for that.
@@ -310,5 +312,35 @@ func awaitShown(t *testing.T, s *stream, want map[string]string) {
 		case <-time.After(time.Until(deadline)):
 			t.Fatalf("-want +got:\n%s", cmp.Diff(want, got))
 		}
+	}
+}
+
+// TestSetReady checks how objects are shown that were set to fail.
+func TestSetReady(t *testing.T) {
+	const shop = "{apiVersion: example.com/v1, kind: Shop, metadata: {name: a, uid: u}"
+	for name, c := range map[string]struct {
+		reason, object string
+		ready          *bool
+		state, message string
+	}{
+		"fails":    {"its status says it", shop + `, status: {conditions: [{type: Ready, status: "False"}]}}`, new(false), "failing", "it is set to fail: condition Ready is False"},
+		"as usual": {"the same status is of one that comes up", shop + `, status: {conditions: [{type: Ready, status: "False"}]}}`, nil, "waiting", "condition Ready is False"},
+		"no state": {"hooks see it as ready", shop + "}", new(false), "ready", "it is set to fail, and nothing in its status says so"},
+		"ready":    {"nothing is wrong with it", shop + "}", new(true), "ready", ""},
+		"deleting": {"it is gone soon", strings.Replace(shop, "uid: u", "uid: u, deletionTimestamp: 2026-01-01T00:00:00Z", 1) + "}", new(false), "deleting", "it is being deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			o := newObjects(newStream(), nil, nil, nil, false, "libretto")
+			u := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(c.object), &u.Object); err != nil {
+				t.Fatal(err)
+			}
+			o.set(t.Context(), schema.GroupResource{Group: "example.com", Resource: "shops"}, u)
+			o.setReady(objectkey.Key{Kind: u.GroupVersionKind(), Name: "a"}, c.ready)
+			if got := shownIn(t, o.stream)["Shop a"]; got.State != c.state || got.Message != c.message {
+				t.Errorf("%s: %s, want %s: %s", got.State, got.Message, c.state, c.message)
+			}
+		})
 	}
 }

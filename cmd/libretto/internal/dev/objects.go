@@ -29,6 +29,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
@@ -56,7 +57,9 @@ type objects struct {
 	byUID map[types.UID]*object
 	rules map[types.UID]definition
 	// failing are why the last passes of parents failed.
-	failing  map[types.UID]string
+	failing map[types.UID]string
+	// unready are the objects that were set to fail.
+	unready  map[objectkey.Key]bool
 	followed map[schema.GroupResource]bool
 }
 
@@ -106,7 +109,8 @@ func newObjects(
 ) *objects {
 	return &objects{
 		stream: stream, problems: problems, client: client, api: api, live: live, program: program, byUID: map[types.UID]*object{},
-		rules: map[types.UID]definition{}, failing: map[types.UID]string{}, followed: map[schema.GroupResource]bool{},
+		rules: map[types.UID]definition{}, failing: map[types.UID]string{}, unready: map[objectkey.Key]bool{},
+		followed: map[schema.GroupResource]bool{},
 	}
 }
 
@@ -321,6 +325,18 @@ func (o *objects) setFailing(uid types.UID, message string) {
 	}
 }
 
+// setReady notes whether an object was set to become ready, or not to, or is left to others.
+func (o *objects) setReady(key objectkey.Key, ready *bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unready[key] = ready != nil && !*ready
+	for _, shown := range o.byUID {
+		if apply.KeyOf(shown.Unstructured) == key {
+			o.show(shown)
+		}
+	}
+}
+
 // ownerOf returns the UID of the controller of an object, or empty.
 func ownerOf(u *unstructured.Unstructured) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(u); owner != nil {
@@ -397,6 +413,12 @@ func (o *objects) stateOf(shown *object) (state, message string) {
 	status := readiness.Of(shown.Unstructured)
 	if failure := o.failing[shown.GetUID()]; failure != "" && status.State != readiness.Terminating {
 		return "failing", strings.TrimSpace(failure)
+	}
+	switch isUnready := o.unready[apply.KeyOf(shown.Unstructured)]; {
+	case isUnready && status.State == readiness.InProgress:
+		return "failing", "it is set to fail: " + status.Reason
+	case isUnready && status.State == readiness.Ready:
+		return "ready", "it is set to fail, and nothing in its status says so"
 	}
 	return stateNames[status.State], status.Reason
 }

@@ -18,8 +18,10 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
@@ -33,7 +35,7 @@ type server struct {
 	// kubernetes serves the Kubernetes API.
 	kubernetes http.Handler
 	// setReady has an object become ready, or not, or, with nil, as others do. It is nil for a cluster that is not this command's.
-	setReady func(object reference, ready *bool)
+	setReady func(object objectkey.Key, ready *bool)
 	page     http.Handler
 }
 
@@ -124,7 +126,8 @@ func (s *server) postReady(w http.ResponseWriter, r *http.Request) {
 	}
 	err := json.NewDecoder(r.Body).Decode(&asked)
 	if err == nil {
-		s.setReady(asked.reference, asked.Ready)
+		kind := schema.FromAPIVersionAndKind(asked.APIVersion, asked.Kind)
+		s.setReady(objectkey.Key{Kind: kind, Namespace: asked.Namespace, Name: asked.Name}, asked.Ready)
 	}
 	conclude(w, http.StatusBadRequest, err)
 }
