@@ -30,6 +30,8 @@ type backend struct {
 	details map[string]object
 	// explored is the answer to the search for a counterexample, and revision the archived files.
 	explored, revision object
+	// parts are the objects of a large revision beside its own.
+	parts []object
 	// requests are those that write, in order: method, path and body.
 	requests []string
 }
@@ -55,7 +57,7 @@ func newBackend(t *testing.T, messages ...object) *backend {
 	})
 	mux.HandleFunc("POST /dev/v1/explore", func(w http.ResponseWriter, _ *http.Request) { answer(w, b.explored) })
 	mux.HandleFunc("GET /apis/apps/v1/controllerrevisions", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, object{"items": []object{b.revision}})
+		answer(w, object{"items": append([]object{b.revision}, b.parts...)})
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/default/events", func(w http.ResponseWriter, _ *http.Request) { answer(w, events) })
 	mux.HandleFunc("GET /api/v1", func(w http.ResponseWriter, _ *http.Request) {

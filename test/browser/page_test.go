@@ -2,7 +2,10 @@ package browser
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"image"
@@ -465,6 +468,32 @@ func TestLive(t *testing.T) {
 	p.wait(`!document.querySelector("dialog") && [...document.querySelectorAll(".writes")].every((e) => e.getClientRects().length === 0)`)
 	p.click(".tab", "Edits")
 	p.shows(".commands", "libretto rollout approve catset")
+}
+
+// TestLargeRevision shows what differs from a revision that is archived in parts, of which one ends within a file.
+func TestLargeRevision(t *testing.T) {
+	b := newBackend(t, append(catsets(), heldEdit())...)
+	half := len(served) / 2
+	names := []string{strings.Repeat("a", 64), strings.Repeat("b", 64)}
+	for i, files := range []map[string]string{{"sync.js": served[:half]}, {"lib.js": "export const purr = \"\u00e9\"\n", "sync.js": served[half:]}} {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if err := errors.Join(json.NewEncoder(w).Encode(files), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		b.parts = append(b.parts, object{
+			"metadata": object{"name": "catset-part", "labels": object{"metacontroller.k8s.io/script-part": names[i][:16]}},
+			"data":     object{"gzip": packed.Bytes()},
+		})
+	}
+	b.revision = object{"metadata": object{"name": "catset-8d1f0c2b7a9e4f35"}, "data": object{"parts": names}}
+	p := open(t, b.URL, 1280, 800)
+	p.click(".tab", "Edits")
+	p.shows(".sides td.added", "Math.floor")
+	b.parts = b.parts[:1]
+	p = open(t, b.URL, 1280, 800)
+	p.click(".tab", "Edits")
+	p.shows(".changes", "What served before can't be read: a part of it is gone")
 }
 
 // TestPictures looks at each view, in both themes and on a narrow screen.

@@ -56,8 +56,22 @@ export class Kube {
   async revision(definition: Item, id: string): Promise<Record<string, string> | undefined> {
     const selector = encodeURIComponent("metacontroller.k8s.io/scripts-of=" + definition.uid);
     const list = await this.backend.request("GET", `/apis/apps/v1/controllerrevisions?labelSelector=${selector}`);
-    return (list.items ?? []).find((r: any) => r.metadata.name.endsWith("-" + id))?.data?.files;
+    const items: any[] = list.items ?? [], data = items.find((r) => r.metadata.name.endsWith("-" + id))?.data;
+    if (!data?.parts) return data?.files;
+    const files: Record<string, string> = {};
+    for (const sum of data.parts) {
+      const part = items.find((r) => r.metadata.labels?.["metacontroller.k8s.io/script-part"] === sum.slice(0, 16));
+      if (!part) throw new Error("a part of it is gone");
+      for (const [path, text] of Object.entries(await unpack(part.data.gzip))) files[path] = (files[path] ?? "") + text;
+    }
+    return files;
   }
+}
+
+/** Returns the files that are compressed in a part of a large revision. A file that is cut goes on in the next part. */
+function unpack(gzip: string): Promise<Record<string, string>> {
+  const packed = new Blob([Uint8Array.from(atob(gzip), (c) => c.charCodeAt(0))]);
+  return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
 function check(o: KubeObject): void {
