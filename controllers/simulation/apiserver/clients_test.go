@@ -251,6 +251,9 @@ func TestOpenAPI(t *testing.T) {
 	for _, gv := range must[[]schema.GroupVersion](t)(root.GroupVersions()) {
 		must[*spec3.OpenAPI](t)(root.GVSpec(gv))
 	}
+	if old, err := client.Discovery().OpenAPISchema(); err != nil || old.GetDefinitions() != nil {
+		t.Errorf("version 2 is there, and has no kinds: %v, %v", old, err)
+	}
 	text := must[[]byte](t)(client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/apps/v1").Do(t.Context()).Raw())
 	kinds := must[map[schema.GroupVersionKind]*openapi.Kind](t)(openapi.Parse(text))
 	deployment := kinds[schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}]

@@ -40,6 +40,9 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "ok") // The client may be gone.
 	case path[0] == "version" && len(path) == 1:
 		writeJSON(w, http.StatusOK, serverVersion())
+	case r.URL.Path == "/openapi/v2":
+		w.Header().Set("Content-Type", openAPIV2)
+		w.WriteHeader(http.StatusOK)
 	case path[0] == "openapi" && len(path) > 1:
 		writeAnswer(w)(s.openAPI(path[1:]))
 	case path[0] == "api" && len(path) <= 2, path[0] == "apis" && len(path) <= 3:

@@ -69,6 +69,8 @@ const root = "../../../"
 var commands = []string{
 	"create namespace demo",
 	"create namespace demo",
+	"apply -f TEMP/catset.yaml",
+	"apply -f TEMP/unknown.yaml",
 	"apply -f EXAMPLES/catset/crd.yaml",
 	"wait --for=condition=Established crd/catsets.ctl.example.com --timeout=20s",
 	"api-resources --api-group=ctl.example.com",
@@ -170,6 +172,7 @@ func writeFiles(t *testing.T, folder string) {
 		"changed.yaml":           strings.Replace(set, "replicas: 3", "replicas: 2", 1),
 		"misspelt.yaml":          strings.Replace(set, "replicas: 3", "replica: 3", 1),
 		"invalid.yaml":           strings.NewReplacer("replicas: 3", "replicas: -1", "name: nginx\n  namespace", "name: other\n  namespace").Replace(set),
+		"unknown.yaml":           "apiVersion: v1\nkind: ConfgMap\nmetadata: {name: settings, namespace: demo}\n",
 		"configmap.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: demo}\ndata: {a: b, c: d}\n",
 		"configmap-changed.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: demo}\ndata: {a: other}\n",
 	} {
