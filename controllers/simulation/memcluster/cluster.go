@@ -73,7 +73,8 @@ func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
 	return c
 }
 
-// Serve makes the cluster serve a resource. If it does already, its objects stay, and are of the new schema from their next write on.
+// Serve makes the cluster serve a resource. If it does already, its objects stay, and are read by the new schema from then on. As with an
+// API server that is no change of them: they keep their versions, and watches are sent nothing.
 func (c *Cluster) Serve(r Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,6 +93,11 @@ func (c *Cluster) serve(r Resource) {
 	delete(c.byKind, t.Kind)
 	t.Resource, t.fields = r, nil
 	c.tables[r.GroupVersionResource], c.byKind[r.Kind] = t, t
+	for key, object := range t.objects {
+		if read, err := t.decoded(&request{}, object); err == nil { // What can't be read stays as it is.
+			t.objects[key] = read
+		}
+	}
 }
 
 // Unserve makes the cluster forget a resource and its objects, and ends its watches.

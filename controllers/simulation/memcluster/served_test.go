@@ -16,7 +16,7 @@ import (
 // TestServe checks that a resource can come, change and go, with its watches.
 func TestServe(t *testing.T) {
 	c, at := newBoxes(t, nil)
-	create(t, at, box("a", nil))
+	create(t, at, box("a", map[string]any{"spec": map[string]any{"size": int64(1)}}))
 	w, err := at.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -25,8 +25,15 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed.Defaults = map[string]any{"spec.color": "blue"}
+	changed.Defaults, changed.Drops = map[string]any{"spec.color": "blue", "spec.shape": "round"}, []string{"spec.size"}
 	c.Serve(changed)
+	got, err := at.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"color": "red", "shape": "round"}, got.Object["spec"]); diff != "" || got.GetResourceVersion() != "1" {
+		t.Errorf("what is there is read by the new schema, and is no new version: %s\n-want +got:\n%s", got.GetResourceVersion(), diff)
+	}
 	if got := create(t, at, box("b", map[string]any{"spec": map[string]any{}})); got.Object["spec"].(map[string]any)["color"] != "blue" {
 		t.Errorf("by the new schema: %v", got.Object)
 	}
