@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"io/fs"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
-	"github.com/libretto-k8s/libretto/manifests/crd"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
@@ -23,33 +20,18 @@ var crds = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefini
 
 // installOwn puts Libretto's own CustomResourceDefinitions into the cluster.
 func (s *Server) installOwn() error {
-	files, err := fs.Glob(crd.Files, "*.yaml")
+	all, err := validation.AllOwn()
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		text, err := crd.Files.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &object.Object); err != nil {
-			return err
-		}
-		definition, err := decodeCRD(object)
-		if err != nil {
-			return err
-		}
-		own, err := validation.Own(definition.Spec.Names.Plural)
-		if err != nil {
-			return err
-		}
-		s.serve(customResource(own, definition))
+	for _, own := range all {
+		s.serve(customResource(own.Resource, own.Definition))
+		object := own.Object.DeepCopy()
 		object.SetFinalizers([]string{apiextensionsv1.CustomResourceCleanupFinalizer})
 		object.SetUID(types.UID("customresourcedefinition." + object.GetName()))
 		object.SetGeneration(1)
 		object.SetCreationTimestamp(metav1.NewTime(s.config.Clock.Now()))
-		object.Object["status"] = s.establishedStatus(object, definition)
+		object.Object["status"] = s.establishedStatus(object, own.Definition)
 		if err := s.cluster.Store(object); err != nil { // It is not validated, which would take longer than all else.
 			return err
 		}

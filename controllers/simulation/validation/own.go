@@ -3,9 +3,12 @@ package validation
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -15,41 +18,49 @@ import (
 	"github.com/libretto-k8s/libretto/manifests/crd"
 )
 
-// own has a function for each of Libretto's own kinds. It reads the embedded CustomResourceDefinition once.
+// OwnResource is one of Libretto's own resources, with its CustomResourceDefinition as it is in the binary, and as a value of its type
+// with defaults. Neither may be changed.
+type OwnResource struct {
+	memcluster.Resource
+	Object     *unstructured.Unstructured
+	Definition *apiextensionsv1.CustomResourceDefinition
+}
+
+// own has a function for each of Libretto's own resources, by the plural. It reads the embedded CustomResourceDefinition once.
 var own = ownKinds()
 
-func ownKinds() map[string]func() (memcluster.Resource, error) {
+func ownKinds() map[string]func() (OwnResource, error) {
 	files, err := fs.Glob(crd.Files, "*.yaml")
 	if err != nil {
 		panic(err) // The pattern is constant.
 	}
-	kinds := map[string]func() (memcluster.Resource, error){}
+	kinds := map[string]func() (OwnResource, error){}
 	for _, file := range files {
 		plural := strings.TrimSuffix(file[strings.LastIndexByte(file, '_')+1:], ".yaml")
-		kinds[plural] = sync.OnceValues(func() (memcluster.Resource, error) { return readOwn(file) })
+		kinds[plural] = sync.OnceValues(func() (OwnResource, error) { return readOwn(file) })
 	}
 	return kinds
 }
 
-func readOwn(file string) (memcluster.Resource, error) {
+func readOwn(file string) (OwnResource, error) {
 	text, err := crd.Files.ReadFile(file)
 	if err != nil {
-		return memcluster.Resource{}, err
+		return OwnResource{}, err
 	}
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(text, &object.Object); err != nil {
-		return memcluster.Resource{}, err
+		return OwnResource{}, err
 	}
 	decoded, err := decode(object)
 	if err != nil {
-		return memcluster.Resource{}, err
+		return OwnResource{}, err
 	}
 	version := &decoded.Spec.Versions[0]
 	custom, err := newCustom(decoded, version)
 	if err != nil {
-		return memcluster.Resource{}, err
+		return OwnResource{}, err
 	}
-	return resourceOf(decoded, version, custom), nil
+	return OwnResource{resourceOf(decoded, version, custom), object, decoded}, nil
 }
 
 // Own returns one of Libretto's own resources, such as compositecontrollers, with its schema.
@@ -58,7 +69,21 @@ func Own(plural string) (memcluster.Resource, error) {
 	if !ok {
 		return memcluster.Resource{}, fmt.Errorf("%s is no resource of Libretto", plural)
 	}
-	return read()
+	resource, err := read()
+	return resource.Resource, err
+}
+
+// AllOwn returns Libretto's own resources in the order of their plurals.
+func AllOwn() ([]OwnResource, error) {
+	var all []OwnResource
+	for _, plural := range slices.Sorted(maps.Keys(own)) {
+		resource, err := own[plural]()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, resource)
+	}
+	return all, nil
 }
 
 // Stored is a definition as the API server stores it, with defaults and without unknown fields.
@@ -105,11 +130,11 @@ func Definitions(objects ...*unstructured.Unstructured) []Stored {
 
 // CompileRules compiles the rules of all definitions, for a process that validates many, one after another.
 func CompileRules() error {
-	for plural := range own {
-		resource, err := Own(plural)
-		if err != nil {
-			return err
-		}
+	all, err := AllOwn()
+	if err != nil {
+		return err
+	}
+	for _, resource := range all {
 		if custom, ok := resource.Schema.(*Custom); ok {
 			if _, err := custom.compiled(); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -72,7 +73,9 @@ func serve(ctx context.Context, w cli.Process, files *cli.ManifestFlags) error {
 	conn := jsonrpc2.NewConn(jsonrpc2.NewStream(stream{w.Stdin, w.Stdout}), jsonrpc2.WithCodec(codec{}))
 	s := newServer(ctx, w, registry, options, protocol.ClientDispatcher(conn), clock.RealClock{})
 	s.exit = cancel
-	s.background(func() { _ = validation.CompileRules() }) // An error comes again where rules are needed.
+	if runtime.NumCPU() > 1 { // Otherwise, as in a browser, all else would wait for it.
+		s.background(func() { _ = validation.CompileRules() }) // An error comes again where rules are needed.
+	}
 	conn.Go(ctx, handler(s))
 	select {
 	case <-conn.Done():
