@@ -19,18 +19,22 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 	"github.com/libretto-k8s/libretto/scripts/artifact"
 )
 
 // Config is what a Library works with.
 type Config struct {
 	// Client reads ConfigMaps, and archives revisions.
-	Client kubernetes.Interface
+	Client interface {
+		objectwatch.Client
+		archive.Client
+	}
 	// Metadata lists archived revisions. It may be nil if none are archived.
 	Metadata metadata.Interface
 	// Dynamic watches objects of Flux, and Artifacts fetches their artifacts. Both are nil if there are no such sources.

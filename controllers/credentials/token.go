@@ -10,10 +10,11 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 )
 
 const (
@@ -69,14 +70,14 @@ func (b *Bundle) issue(ctx context.Context, t *v1alpha1.ServiceAccountToken) (st
 
 // TokenRequests issues tokens by TokenRequest.
 type TokenRequests struct {
-	client kubernetes.Interface
+	client objectwatch.Client
 	// accepts reports whether the API server accepts a token.
 	accepts func(ctx context.Context, token string) (bool, error)
 }
 
 // NewTokenRequests returns an Issuer that uses client. config is how to connect to the API server; its
 // credentials are not used.
-func NewTokenRequests(client kubernetes.Interface, config *rest.Config) *TokenRequests {
+func NewTokenRequests(client objectwatch.Client, config *rest.Config) *TokenRequests {
 	return &TokenRequests{client: client, accepts: func(ctx context.Context, token string) (bool, error) {
 		return accepts(ctx, config, token)
 	}}
@@ -116,11 +117,11 @@ func (r *TokenRequests) Issue(ctx context.Context, t *v1alpha1.ServiceAccountTok
 func accepts(ctx context.Context, config *rest.Config, token string) (bool, error) {
 	as := rest.AnonymousClientConfig(config)
 	as.BearerToken = token
-	client, err := kubernetes.NewForConfig(as)
+	client, err := authenticationv1client.NewForConfig(as)
 	if err != nil {
 		return false, err
 	}
-	_, err = client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	_, err = client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	var status apierrors.APIStatus
 	switch {
 	case err == nil, apierrors.IsForbidden(err):

@@ -19,7 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/discovery"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
@@ -27,10 +29,17 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/identity"
 )
 
+// Client has the clients by which an Impersonator asks for rights and tokens, as a kubernetes.Interface has them.
+type Client interface {
+	Discovery() discovery.DiscoveryInterface
+	AuthorizationV1() authorizationv1client.AuthorizationV1Interface
+	CoreV1() corev1client.CoreV1Interface
+}
+
 // Impersonator makes the requests of one client as many accounts: each as that of its context. It impersonates an account if the API server
 // allows the host that, so that audit logs name both, and otherwise sends a token of the account. There is one transport for all.
 type Impersonator struct {
-	host  kubernetes.Interface
+	host  Client
 	clock clock.PassiveClock
 
 	// byToken is set if the host itself is impersonated by what its kubeconfig names: the rights to impersonate are not its own then.
@@ -63,7 +72,7 @@ const (
 )
 
 // NewImpersonator returns an Impersonator. host is a client of the host's own account.
-func NewImpersonator(host kubernetes.Interface, clock clock.PassiveClock) *Impersonator {
+func NewImpersonator(host Client, clock clock.PassiveClock) *Impersonator {
 	return &Impersonator{host: host, clock: clock, accounts: map[identity.Account]*authentication{}}
 }
 

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/metadata"
 )
 
@@ -28,13 +28,18 @@ const Limit = 10
 // ErrNone means that no revision is archived under an ID, or none that can be trusted.
 var ErrNone = errors.New("no such revision is kept")
 
+// Client has the client of ControllerRevisions, as a kubernetes.Interface has it.
+type Client interface {
+	AppsV1() appsv1client.AppsV1Interface
+}
+
 // History is the archive of one definition. Load may be called at any time, Keep by
 // one goroutine at a time.
 type History struct {
 	Location
 	// Client reads and writes, and Metadata lists: a list
 	// does not need the files.
-	Client   kubernetes.Interface
+	Client   Client
 	Metadata metadata.Interface
 	Log      logr.Logger
 	// Retained returns the IDs of further revisions that are in use, whole or their first digits: Keep does not delete them. It may be nil.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -71,8 +71,13 @@ type Set = watchset.Set[Name, Snapshot]
 // Watch is one user's handle on an object.
 type Watch = watchset.Watch[Snapshot]
 
+// Client has the client of Secrets and ConfigMaps, as a kubernetes.Interface has it.
+type Client interface {
+	CoreV1() corev1client.CoreV1Interface
+}
+
 // New returns an empty Set that watches Secrets and ConfigMaps through client.
-func New(client kubernetes.Interface, log logr.Logger) *Set {
+func New(client Client, log logr.Logger) *Set {
 	return newSet(client, log, func(_ Name, o *object) (*cache.ListWatch, runtime.Object) {
 		o.dataOf = dataOf
 		return listWatch(client, o)
@@ -127,7 +132,7 @@ func run(ctx context.Context, log logr.Logger, reflector *cache.Reflector) {
 // listWatch lists and watches the one object and records denied access. A successful list does not end a
 // denial, because the watch that follows may be denied: an account that may list but not watch is denied
 // all the time.
-func listWatch(client kubernetes.Interface, o *object) (*cache.ListWatch, runtime.Object) {
+func listWatch(client Client, o *object) (*cache.ListWatch, runtime.Object) {
 	if o.name.Kind == Secret {
 		api := client.CoreV1().Secrets(o.name.Namespace)
 		return selectByName(o, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
@@ -36,7 +35,7 @@ func Connect(ctx context.Context, w cli.Process, cluster *cli.ClusterFlags, ofHo
 	}
 	client, clientErr := informer.RESTClientFor(config)
 	discoveryClient, discoveryErr := discovery.NewDiscoveryClientForConfig(config)
-	typed, typedErr := kubernetes.NewForConfig(config)
+	typed, typedErr := cli.NewTypedClients(config)
 	if err := errors.Join(clientErr, discoveryErr, typedErr); err != nil {
 		return nil, err
 	}

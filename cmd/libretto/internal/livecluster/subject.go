@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clientdiscovery "k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -30,6 +29,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // Config is what subjects are made of.
@@ -44,7 +44,7 @@ type Config struct {
 	Engines *engines.Registry
 	stage.Host
 	// Kubernetes reads archived revisions of scripts.
-	Kubernetes kubernetes.Interface
+	Kubernetes archive.Client
 }
 
 // Subject is a definition as the files would make it, on the cluster that there is.

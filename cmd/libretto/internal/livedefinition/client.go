@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/retry"
 
@@ -27,12 +27,19 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
+
+// Kubernetes has the clients of archived revisions and of reviews of rights, as a kubernetes.Interface has them.
+type Kubernetes interface {
+	archive.Client
+	AuthorizationV1() authorizationv1client.AuthorizationV1Interface
+}
 
 // Client reads and writes definitions.
 type Client struct {
 	Dynamic    dynamic.Interface
-	Kubernetes kubernetes.Interface
+	Kubernetes Kubernetes
 	Metadata   metadata.Interface
 	// HostNamespace is that of the host, where some scripts are archived.
 	HostNamespace string

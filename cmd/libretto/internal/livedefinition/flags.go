@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
@@ -59,7 +58,7 @@ func (o *Flags) client(ctx context.Context, w cli.Process) (*Client, error) {
 	c.Warn = func(text string) { fmt.Fprintln(w.Stderr, "warning:", text) }
 	var errs [3]error
 	c.Dynamic, errs[0] = dynamic.NewForConfig(config)
-	c.Kubernetes, errs[1] = kubernetes.NewForConfig(config)
+	c.Kubernetes, errs[1] = cli.NewTypedClients(config)
 	c.Metadata, errs[2] = metadata.NewForConfig(config)
 	return c, errors.Join(errs[:]...)
 }

@@ -129,7 +129,7 @@ func TestHistoryWithoutRights(t *testing.T) {
 	h := historyOf(t, "}\n"+sources+"}")
 	h.stored.Namespace = "host"
 	d := definitionWith(t, "}")
-	_, err := (&Client{Kubernetes: h.stored.Client, Metadata: h.stored.Metadata, HostNamespace: "host"}).History(t.Context(), d)
+	_, err := (&Client{Kubernetes: fake.NewClientset(), Metadata: h.stored.Metadata, HostNamespace: "host"}).History(t.Context(), d)
 	want := `you may not list controllerrevisions.apps in namespace host: it takes a Role with the rule {apiGroups: ["apps"], resources: [controllerrevisions], verbs: [list]}`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/runtime/access"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/objectclient"
@@ -27,15 +27,15 @@ type clients struct {
 	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.
 	children        dynamic.Interface // bounded, but its writes are answered by metadata.
 	boundedMetadata metadata.Interface
-	typed           kubernetes.Interface // Without a timeout, because watches last.
-	watching        dynamic.Interface    // As typed.
+	typed           *cli.TypedClients // Without a timeout, because watches last.
+	watching        dynamic.Interface // As typed.
 	metadata        metadata.Interface
 }
 
 // hostClients are for what the host reads and writes for itself. They have no timeout, because watches last.
 type hostClients struct {
 	dynamic  dynamic.Interface
-	typed    kubernetes.Interface
+	typed    *cli.TypedClients
 	metadata metadata.Interface
 }
 
@@ -54,7 +54,7 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded.WarningHandlerWithContext = apply.WarningHandler{}
 	boundedClients, err := objectclient.New(bounded)
 	caches, cachesErr := informer.RESTClientFor(config)
-	typed, typedErr := kubernetes.NewForConfig(config)
+	typed, typedErr := cli.NewTypedClients(config)
 	watching, watchingErr := dynamic.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
@@ -69,7 +69,7 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 
 func newHostClients(config *rest.Config) (hostClients, error) {
 	dynamicClient, err := dynamic.NewForConfig(config)
-	typed, typedErr := kubernetes.NewForConfig(config)
+	typed, typedErr := cli.NewTypedClients(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	return hostClients{dynamicClient, typed, metadataClient}, errors.Join(err, typedErr, metadataErr)
 }

@@ -2,10 +2,10 @@ package serve
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/access"
 )
@@ -23,7 +23,7 @@ var syncEvents = parent.EventLimits{QPS: 100, Burst: 1000}
 
 // recordEvents sets the recorders of env. Each has a queue, aggregates equal events and limits those of each object by itself. stop
 // shuts them down.
-func recordEvents(env *parent.Environment, client kubernetes.Interface, limits parent.EventLimits) (stop func()) {
+func recordEvents(env *parent.Environment, client *cli.TypedClients, limits parent.EventLimits) (stop func()) {
 	env.Events.Limits = limits
 	var broadcasters []record.EventBroadcaster
 	for _, recorder := range []*record.EventRecorder{
