@@ -25,7 +25,7 @@ func TestLogOfDefinitions(t *testing.T) {
 	r := &Reconciler{config: Config{Environment: parent.Environment{
 		Log:    log,
 		Clock:  clocktesting.NewFakeClock(time.Unix(0, 0)),
-		Events: parent.Recorders{Rare: record.NewFakeRecorder(100)},
+		Events: parent.Recorders{Rare: record.NewFakeRecorder(100), Rollouts: record.NewFakeRecorder(100)},
 	}}}
 	object, s := &unstructured.Unstructured{Object: map[string]any{
 		"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "boxes"},
@@ -45,6 +45,11 @@ func TestLogOfDefinitions(t *testing.T) {
 		{"Nothing has changed.", statusView{running: runningView{revision: "r1"}, newest: newestView{state: broken}}, nil, nil},
 		{"It is taken back.", statusView{running: runningView{revision: "r1"}}, nil,
 			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1"`}},
+		{"An edit is held.", statusView{
+			running: runningView{revision: "r1"}, hold: holdView{why: "held: it would delete"},
+			newest: newestView{state: scripts.State{Loaded: "r1", Desired: "r3", Held: "it would delete"}},
+		}, nil, []string{`"msg"="scripts are held because of what they would do" "error"=null "definition"="CompositeController boxes" "revision"="r3" ` +
+			`"serves"="r1" "reason"="it would delete" "approve"="libretto rollout approve compositecontroller/boxes"`}},
 		{"The spec is refused.", statusView{running: runningView{revision: "r1"}}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, []string{
 			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="CreateError" "message"="no things"`}},
 		{"It still is.", statusView{running: runningView{revision: "r1"}}, &plan.Refusal{Reason: plan.ReasonInvalid, Err: errors.New("no things")}, nil},

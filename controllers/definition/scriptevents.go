@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/scripts/artifact"
@@ -74,7 +75,7 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 	case now.held != "" && now.held != before.held:
 		log.Error(nil, "scripts are held because of what they would do", "revision", v.newest.state.Desired.Short(),
 			"serves", now.revision.Short(),
-			"reason", v.newest.state.Held)
+			"reason", v.newest.state.Held, "approve", "libretto rollout approve "+v1alpha1.ArgumentOf(object))
 	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
 		values := []any{"revision", now.revision.Short()}
 		if v.newest.state.Tested != "" && now.revision == v.newest.state.Loaded {
