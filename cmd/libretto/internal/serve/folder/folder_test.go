@@ -30,6 +30,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
@@ -159,6 +160,15 @@ func (h *harness) takeApplied() []string {
 	return all
 }
 
+// refusing is a listener that can't apply its part.
+type refusing struct{}
+
+func (refusing) Read(map[string]string, []error) {}
+func (refusing) Applied([]error)                 {}
+func (refusing) Prepare(context.Context, *manifest.Set) []error {
+	return []error{errors.New("b.yaml:1:1: no such kind")}
+}
+
 func TestApply(t *testing.T) {
 	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl-edit" using v1`, Field: ".spec.hooks"},
@@ -219,6 +229,14 @@ func TestApply(t *testing.T) {
 			set:    func(h *harness) { h.refuse["hooks"] = conflict },
 			want:   []string{"x/configmaps/hooks", "compositecontrollers/b"},
 			logs:   []string{"CompositeController a|a.yaml:1:1|ConfigMap x/hooks: others hold spec.hooks (kubectl-edit) with other values", `"notApplied"=1`},
+			failed: 1,
+		},
+		"others refused": {
+			reason: "what another applies of the folder is in the log, too, and is none of its definitions",
+			files:  map[string]string{"a.yaml": definition("{name: a}", "{namespace: x, name: hooks}")},
+			set:    func(h *harness) { h.config.Listener = refusing{} },
+			want:   []string{"compositecontrollers/a"},
+			logs:   []string{"part of the folder is not applied|b.yaml:1:1: no such kind", `the folder was applied|"definitions"=1 "notApplied"=0`},
 			failed: 1,
 		},
 		"no kind": {

@@ -50,8 +50,14 @@ type pass struct {
 func (p *pass) run(ctx context.Context) {
 	if listener := p.config.Listener; listener != nil {
 		p.failures = listener.Prepare(ctx, p.set)
+		for _, err := range p.failures {
+			if p.isNew(err.Error()) {
+				p.config.Log.Error(err, "part of the folder is not applied", "folder", p.config.Path)
+			}
+		}
 		defer func() { listener.Applied(p.failures) }()
 	}
+	prepared := len(p.failures)
 	p.list(ctx)
 	p.applied = map[*document.Object]error{}
 	for _, d := range p.set.Definitions {
@@ -74,7 +80,7 @@ func (p *pass) run(ctx context.Context) {
 	}
 	p.logOthers()
 	p.logVanished()
-	failed := len(p.failures)
+	failed := len(p.failures) - prepared
 	if all := len(p.set.Definitions); p.isNew(fmt.Sprintf("%p %d", p.set, failed)) { // For each state of the folder.
 		p.config.Log.Info("the folder was applied", "folder", p.config.Path, "definitions", all-failed, "notApplied", failed)
 	}
