@@ -24,9 +24,11 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // fieldManager is that of what the command applies besides definitions and their ConfigMaps.
@@ -173,7 +175,8 @@ func (a *author) apply(ctx context.Context, o *document.Object) error {
 		mapping, err = a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("%w: put its CustomResourceDefinition into the folder", err)
+		meant := spelling.Meant(kind.Kind, v1alpha1.DefinitionKinds)
+		return fmt.Errorf("%w: %s", err, cmp.Or(meant, "put its CustomResourceDefinition into the folder"))
 	}
 	if err != nil {
 		return err

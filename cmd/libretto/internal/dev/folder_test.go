@@ -139,6 +139,8 @@ func TestPrepare(t *testing.T) {
 	check("an empty folder has a beginning", "libretto init", metav1.StatusReasonNotFound)
 	check("its kind is unknown", `0.yaml:1:1: Shop mall/s: no matches for kind "Shop" in version "example.com/v1": put its CustomResourceDefinition`,
 		metav1.StatusReasonNotFound, shop)
+	check("a kind is misspelt", `"CompositController" in version "metacontroller.k8s.io/v1alpha1": did you mean CompositeController?`,
+		metav1.StatusReasonNotFound, strings.Replace(shopsDefinition, "CompositeController", "CompositController", 1))
 	check("it is applied with its kind and namespace", "", int64(1), shop, crd, shopsDefinition, hooks)
 	if _, err := shops.Patch(t.Context(), "s", types.MergePatchType, []byte(`{"spec": {"size": 2}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
