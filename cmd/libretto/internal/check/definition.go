@@ -34,6 +34,7 @@ const (
 	reasonSchemaMismatch    = "SchemaMismatch"
 	reasonUnusedParameters  = "UnusedParameters"
 	reasonSecretsUndeclared = "SecretsNotDeclared"
+	reasonOutdatedCRD       = "OutdatedCRD"
 )
 
 // definitionCheck is the check of one definition.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // Make returns the CustomResourceDefinitions of the short schemas in a file, as YAML. The name of the file is for errors.
@@ -39,6 +42,30 @@ func Make(file string, text []byte) ([]byte, error) {
 	}
 	made[0] = append(fmt.Appendf(nil, "# Made by libretto crd of %s: edit that.\n", filepath.Base(file)), made[0]...)
 	return bytes.Join(made, []byte("---\n")), errors.Join(errs...)
+}
+
+// madeOf matches the first line of what Make returns.
+var madeOf = regexp.MustCompile(`^# Made by libretto crd of ([^/\n]+): edit that\.\n`)
+
+// Outdated returns why a CustomResourceDefinition is not what Make makes of the short schema beside its file that it was made of, or "": then
+// it is, or there is no such schema. Of several in a file the first one tells.
+func Outdated(at engines.Location) string {
+	text, _ := os.ReadFile(at.File) // What can't be read has no first line.
+	found := madeOf.FindSubmatch(text)
+	if found == nil || at.Line > 2 {
+		return ""
+	}
+	name := string(found[1])
+	schema, readErr := os.ReadFile(filepath.Join(filepath.Dir(at.File), name))
+	made, err := Make(name, schema)
+	switch {
+	case readErr != nil || bytes.Equal(made, text):
+		return ""
+	case err != nil:
+		return err.Error()
+	default:
+		return fmt.Sprintf("it is not what %s says: libretto crd %[1]s -o %s, in its folder", name, filepath.Base(at.File))
+	}
 }
 
 var openList = regexp.MustCompile(`[:{,] *\[\]`)

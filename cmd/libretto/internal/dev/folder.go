@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/crd"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
@@ -121,8 +122,11 @@ func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []err
 		}
 	}
 	var objects []*document.Object
-	for _, crd := range set.CRDs {
-		objects = append(objects, crd.Object)
+	for _, definition := range set.CRDs {
+		objects = append(objects, definition.Object)
+		if outdated := crd.Outdated(definition.Location); outdated != "" {
+			problems = append(problems, fmt.Errorf("%s: %s", definition.Location, outdated))
+		}
 	}
 	for _, o := range append(objects, set.Objects...) {
 		if o.GetKind() == "ConfigMap" && scripts[types.NamespacedName{Namespace: namespaceOf(o), Name: o.GetName()}] {

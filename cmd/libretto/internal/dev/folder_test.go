@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/crd"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/kustomize"
 	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
@@ -101,7 +102,7 @@ func (a *author) prepare(t *testing.T, files map[string]string) string {
 }
 
 const (
-	crd = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.example.com}, spec: {
+	shopsCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.example.com}, spec: {
   group: example.com, scope: Namespaced, names: {kind: Shop, plural: shops}, versions: [{name: v1, served: true, storage: true, schema: {
     openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
 	shop            = "{apiVersion: example.com/v1, kind: Shop, metadata: {namespace: mall, name: s}, spec: {size: 1}}"
@@ -141,15 +142,15 @@ func TestPrepare(t *testing.T) {
 		metav1.StatusReasonNotFound, shop)
 	check("a kind is misspelt", `"CompositController" in version "metacontroller.k8s.io/v1alpha1": did you mean CompositeController?`,
 		metav1.StatusReasonNotFound, strings.Replace(shopsDefinition, "CompositeController", "CompositController", 1))
-	check("it is applied with its kind and namespace", "", int64(1), shop, crd, shopsDefinition, hooks)
+	check("it is applied with its kind and namespace", "", int64(1), shop, shopsCRD, shopsDefinition, hooks)
 	if _, err := shops.Patch(t.Context(), "s", types.MergePatchType, []byte(`{"spec": {"size": 2}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	check("what somebody tries stays", "", int64(2), shop, crd, shopsDefinition)
-	check("until it is edited in the folder", "", int64(3), strings.Replace(shop, "size: 1", "size: 3", 1), crd, shopsDefinition)
-	check("it would be another one each time", "give it a name", int64(3), strings.Replace(shop, "size: 1", "size: 3", 1), crd, shopsDefinition,
+	check("what somebody tries stays", "", int64(2), shop, shopsCRD, shopsDefinition)
+	check("until it is edited in the folder", "", int64(3), strings.Replace(shop, "size: 1", "size: 3", 1), shopsCRD, shopsDefinition)
+	check("it would be another one each time", "give it a name", int64(3), strings.Replace(shop, "size: 1", "size: 3", 1), shopsCRD, shopsDefinition,
 		strings.Replace(shop, "name: s", "generateName: s", 1))
-	check("what the folder does not have any more is deleted", "", metav1.StatusReasonNotFound, crd)
+	check("what the folder does not have any more is deleted", "", metav1.StatusReasonNotFound, shopsCRD)
 	core := func(resource string) dynamic.NamespaceableResourceInterface {
 		return a.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
 	}
@@ -160,6 +161,24 @@ func TestPrepare(t *testing.T) {
 	}
 	if _, err := core("configmaps").Namespace("hooks").Get(t.Context(), "shops", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap of scripts is the host's to apply: %v", err)
+	}
+}
+
+// TestOutdatedCRD checks that one is told of an edit of a short schema of which no CustomResourceDefinition was made.
+func TestOutdatedCRD(t *testing.T) {
+	a := newAuthor(t)
+	schema := "group: example.com\nkind: Box\nspec:\n  size: integer\n"
+	made, err := crd.Make("schema.yaml", []byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"kustomization.yaml": "resources: [crd.yaml]", "crd.yaml": string(made), "schema.yaml": schema}
+	if got := a.prepare(t, files); got != "" {
+		t.Errorf("as it was made: %s", got)
+	}
+	files["schema.yaml"] += "  color: string\n"
+	if got := a.prepare(t, files); !strings.Contains(got, "it is not what schema.yaml says: libretto crd schema.yaml -o crd.yaml") {
+		t.Errorf("after an edit: %q", got)
 	}
 }
 
@@ -222,7 +241,7 @@ func TestObjects(t *testing.T) {
 			a.client, a.mapper = client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api))
 			open := strings.Replace(shop, "name: s", "name: s, labels: {open: 'yes'}", 1)
 			closed := strings.Replace(shop, "name: s", "name: closed", 1)
-			if got := a.prepare(t, map[string]string{"a.yaml": crd, "b.yaml": open, "c.yaml": closed}); got != "" {
+			if got := a.prepare(t, map[string]string{"a.yaml": shopsCRD, "b.yaml": open, "c.yaml": closed}); got != "" {
 				t.Fatal(got)
 			}
 			parent, err := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "shops"}).Namespace("mall").
@@ -232,7 +251,7 @@ func TestObjects(t *testing.T) {
 			}
 			owner := fmt.Sprintf(", ownerReferences: [{apiVersion: example.com/v1, kind: Shop, name: s, controller: true, uid: %s}]}", parent.GetUID())
 			if got := a.prepare(t, map[string]string{
-				"a.yaml": crd, "b.yaml": open, "c.yaml": closed,
+				"a.yaml": shopsCRD, "b.yaml": open, "c.yaml": closed,
 				"d.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: mall, name: child" + owner + "}",
 				"e.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: mall, name: unowned}}",
 				"f.yaml": "{apiVersion: v1, kind: Secret, metadata: {namespace: mall, name: password" + owner + ", data: {a: c2VjcmV0}}",
