@@ -107,7 +107,8 @@ func runInit(ctx context.Context, w cli.Process, o *initOptions) error {
 		fmt.Fprintln(w.Stdout, "wrote", filepath.Join(directory, name))
 	}
 	example := filepath.Join(directory, "example.yaml")
-	const next = "\nNext:\n  %[1]s test %[2]s\n  %[1]s render %[2]s %[3]s -o diff\n  kubectl apply -k %[2]s && kubectl apply -f %[3]s\n"
+	const next = "\nNext:\n  %[1]s test %[2]s\n  %[1]s dev %[2]s   # without a cluster; it prints how kubectl reaches it, for:\n" +
+		"  kubectl apply -f %[3]s\n"
 	fmt.Fprintf(w.Stdout, next, o.Program, directory, example)
 	return nil
 }

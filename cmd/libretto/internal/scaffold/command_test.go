@@ -146,7 +146,7 @@ func TestInitOptions(t *testing.T) {
 			args: []string{"composite"},
 			files: map[string]string{
 				"webapp/crd.yaml": "name: webapps.example.com", "webapp/schema.yaml": "kind: WebApp", "webapp/sync.ts": "SyncRequest", "webapp/webapp_test.yaml": "a WebApp has",
-				"webapp/README.md": "libretto test .",
+				"webapp/README.md": "libretto dev .",
 			},
 		},
 		"a kind and a group": {
