@@ -63,12 +63,13 @@ type (
 		Commands                              []string
 	}
 	tests struct {
-		Running bool
-		Cases   []struct {
-			File, Name, Failure string
-			Passed              bool
-		}
+		Running  bool
+		Cases    []testCase
 		Coverage map[string]map[string]string
+	}
+	testCase struct {
+		File, Name, Failure string
+		Passed              bool
 	}
 )
 
@@ -386,6 +387,36 @@ func TestEmpty(t *testing.T) {
 	s.run("libretto", "", "init", "composite", "webapp", "--dir", s.folder, "--lang", "js")
 	s.eventually("it is hosted", func() bool {
 		return s.is("CompositeController webapp", "definition", "ready") && len(s.problems) == 0 && len(s.tests.Cases) > 0 && !s.tests.Running
+	})
+}
+
+// TestReadme does what the README says of a first controller: the new one gets a child of its own, and its tests still pass.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(root + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## A first controller\n")
+	lineWith := func(part string) string {
+		found := regexp.MustCompile(`(?m)^ +(.*` + regexp.QuoteMeta(part) + `.*)$`).FindStringSubmatch(section)
+		if found == nil {
+			t.Fatalf("the README has no line with %s", part)
+		}
+		return found[1]
+	}
+	s := start(t, "")
+	fields := strings.Fields(strings.Split(lineWith("libretto init"), "#")[0])
+	s.run(fields[0], "", append(fields[1:], "--dir", s.folder)...)
+	s.eventually("it is hosted", func() bool { return s.is("CompositeController team", "definition", "ready") })
+	s.run("kubectl", "", "apply", "-f", filepath.Join(s.folder, "example.yaml"))
+	s.eventually("the example has its children", func() bool { return s.is("Deployment example", "child", "ready") })
+	s.edits("definition.yaml", "  childResources:\n", "  childResources:\n  "+lineWith("resource: configmaps")+"\n")
+	s.edits("sync.js", "    children: [\n", "    children: [\n"+lineWith(`kind: "ConfigMap"`)+"\n")
+	s.eventually("it has another one", func() bool { return s.is("ConfigMap example", "child", "ready") })
+	s.eventually("the tests pass", func() bool {
+		failed := slices.IndexFunc(s.tests.Cases, func(c testCase) bool { return !c.Passed })
+		return !s.tests.Running && len(s.tests.Cases) > 0 && failed < 0
 	})
 }
 
