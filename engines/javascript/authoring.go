@@ -14,7 +14,7 @@ import (
 // for when an object is ready are the host's.
 func (i *isolate) callAuthoring(call goja.FunctionCall) goja.Value {
 	name := call.Argument(0).String()
-	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
+	x := &exporter{i: i, Budget: engines.MaxResponseBytes, lenient: name == "show"}
 	args := make([]any, 0, len(call.Arguments))
 	for _, argument := range call.Arguments[1:] {
 		value, kept, err := x.value(argument)

@@ -26,6 +26,8 @@ func classOf(o *goja.Object) string {
 		return "Set"
 	case t == promiseType:
 		return "Promise"
+	case t.Kind() == reflect.Slice && class != "Array":
+		return "TypedArray"
 	case t == proxyType:
 		return classOfProxy(o)
 	default:

@@ -16,6 +16,8 @@ import (
 type exporter struct {
 	i *isolate
 	engines.Budget
+	// lenient leaves out what JSON.stringify leaves out, for people. Otherwise that is an error, except for fields that are undefined.
+	lenient      bool
 	path         engines.Path
 	ancestors    []*goja.Object
 	measurements map[*node]measurement
@@ -34,14 +36,13 @@ func (i *isolate) export(v goja.Value) (any, error) {
 	return answer, nil
 }
 
-// value returns the Go value, and false for what JSON leaves out: undefined, functions
-// and symbols.
+// value returns the Go value, and false for undefined, and for what else JSON leaves out, at the top and if that is no error.
 func (x *exporter) value(v goja.Value) (any, bool, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, false, nil
 	case *goja.Symbol:
-		return nil, false, nil
+		return nil, false, x.refusePart("is a symbol: write its description, or leave it out")
 	case *goja.Object:
 		return x.object(v)
 	}
@@ -96,16 +97,35 @@ func (x *exporter) object(o *goja.Object) (any, bool, error) {
 		return v, true, err
 	}
 	if v, replaced, err := x.toJSON(o); err != nil || replaced {
-		return x.replacement(v, err)
+		return x.replacement(o, v, err)
 	}
 	return x.ordinary(o)
 }
 
-func (x *exporter) replacement(v goja.Value, err error) (any, bool, error) {
+func (x *exporter) replacement(o *goja.Object, v goja.Value, err error) (any, bool, error) {
+	if err == nil && goja.IsNull(v) && classOf(o) == "Date" {
+		err = x.refuse("is an invalid Date: look at what it was made of")
+	}
 	if err != nil {
 		return nil, true, err
 	}
 	return x.value(v)
+}
+
+// refuse returns an error about what JSON leaves out, or has nothing of.
+func (x *exporter) refuse(message string) error {
+	if x.lenient {
+		return nil
+	}
+	return x.path.Errorf("%s", message)
+}
+
+// refusePart is refuse, but for the whole value, about which the caller says more.
+func (x *exporter) refusePart(message string) error {
+	if len(x.path) == 0 {
+		return nil
+	}
+	return x.refuse(message)
 }
 
 // toJSON returns the result of an object's method toJSON, if it has one.
@@ -128,8 +148,9 @@ func (x *exporter) key() string {
 
 func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
 	if _, callable := goja.AssertFunction(o); callable {
-		return nil, false, nil
+		return nil, false, x.refusePart("is a function: call it, or leave it out")
 	}
+	var err error
 	switch class := classOf(o); class {
 	case "Array":
 		v, err := x.array(o)
@@ -139,14 +160,38 @@ func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
 	case "Number", "Boolean":
 		return x.primitive(o.Export())
 	case "Map":
-		return nil, true, x.path.Errorf("is a Map: use Object.fromEntries(map)")
+		err = x.path.Errorf("is a Map: use Object.fromEntries(map)")
 	case "Set":
-		return nil, true, x.path.Errorf("is a Set: use [...set]")
+		err = x.path.Errorf("is a Set: use [...set]")
 	case "Promise":
-		return nil, true, x.path.Errorf("is a Promise: use await")
+		err = x.path.Errorf("is a Promise: use await")
+	case "Error":
+		err = x.refuse("is an Error: use its message")
+	case "RegExp":
+		err = x.refuse("is a RegExp: use its source")
+	case "TypedArray":
+		err = x.refuse("is a typed array: use [...array], or array.toBase64()")
 	}
-	v, err := x.properties(o)
-	return v, true, err
+	if err != nil {
+		return nil, true, err
+	}
+	fields, err := x.properties(o)
+	if err == nil && len(fields) == 0 {
+		err = x.refuseEmpty(o)
+	}
+	return fields, true, err
+}
+
+// refuseEmpty returns an error for an object of which JSON has nothing, though it is no empty one.
+func (x *exporter) refuseEmpty(o *goja.Object) error {
+	class := o.Prototype()
+	if class == nil || class == x.i.rt.NewObject().Prototype() || len(o.Keys()) > 0 {
+		return nil
+	}
+	if _, ok := goja.AssertFunction(o.Get("next")); ok {
+		return x.refuse("is an iterator: use [...iterator]")
+	}
+	return x.refuse("is of a class, and has no fields of its own: give it fields, or a method toJSON")
 }
 
 func (x *exporter) array(o *goja.Object) (any, error) {
@@ -162,18 +207,20 @@ func (x *exporter) array(o *goja.Object) (any, error) {
 	return elements, nil
 }
 
-// element converts an element of an array. What JSON leaves out becomes null.
+// element converts an element of an array. What JSON leaves out becomes null if it is no error.
 func (x *exporter) element(index int, v goja.Value) (any, error) {
 	x.path = append(x.path, index)
 	defer x.up()
 	out, kept, err := x.value(v)
 	if err == nil && !kept {
-		err = x.Spend(4)
+		if err = x.refuse("is undefined: filter it out of the list, or write null"); err == nil {
+			err = x.Spend(4)
+		}
 	}
 	return out, err
 }
 
-func (x *exporter) properties(o *goja.Object) (any, error) {
+func (x *exporter) properties(o *goja.Object) (map[string]any, error) {
 	keys := o.Keys()
 	out := make(map[string]any, len(keys))
 	for _, key := range keys {

@@ -23,7 +23,7 @@ func (i *isolate) format(v goja.Value, limit int) string {
 	if _, callable := goja.AssertFunction(o); callable {
 		return "[function]"
 	}
-	x := &exporter{i: i, Budget: engines.Budget(limit)}
+	x := &exporter{i: i, Budget: engines.Budget(limit), lenient: true}
 	if value, kept, err := x.value(o); err == nil && kept {
 		return engines.Truncate(jsonText(value), limit)
 	}

@@ -46,7 +46,7 @@ func TestViews(t *testing.T) {
 		"for of":               {same, `let n = 0; for (const x of request.l) n++; return n`, int64(3)},
 		"find and includes":    {same, `return [request.l.includes(1), request.l.find((x) => x.x).x, request.l.indexOf(1), request.l.at(-1).x]`, []any{true, int64(2), int64(1), int64(2)}},
 		"length is set":        {same, `request.l.length = 1; return request.l`, []any{int64(3)}},
-		"write past the end":   {"what is between is undefined, which JSON has as null", `request.l[4] = 1; return request.l.slice(3)`, []any{nil, int64(1)}},
+		"write past the end":   {"what is between is undefined", `request.l[4] = 1; return request.l.slice(3).map(String)`, []any{"undefined", "1"}},
 		"far past the end":     {"an array without holes must not fill memory", `try { request.l[4e9] = 1 } catch (e) { return e.name }`, "TypeError"},
 		"deep clone by JSON":   {same, `const c = JSON.parse(JSON.stringify(request.o)); c.a = 5; return [c.a, request.o.a]`, []any{int64(5), int64(1)}},
 		"top level":            {same, `request.z = 1; delete request.l; return Object.keys(request).join()`, "o,z"},
