@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -19,69 +21,70 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
-// controllers are what they have to look at.
+// controllers are what they have to look at, and what they know.
 type controllers struct {
-	mu      sync.Mutex
-	changed []watch.Event
-	wake    chan struct{}
+	// queue has the keys of objects that have changed, and garbage.
+	queue workqueue.TypedDelayingInterface[objectkey.Key]
+
+	mu sync.Mutex
 	// override has the objects that are to be ready, or not, whatever is usual.
 	override map[objectkey.Key]bool
 
-	// due are the objects that become ready, in order. They are the goroutine's own, as what follows.
-	due     []dueObject
-	pending map[objectkey.Key]bool
-	parents map[objectkey.Key]schema.GroupVersionResource // Of the definitions.
+	// parents are those of the definitions. They are the goroutine's own, as what follows.
+	parents map[objectkey.Key]schema.GroupVersionResource
 	served  map[string]servedCRD
 	ending  map[objectkey.Key]bool // Namespaces and CustomResourceDefinitions that wait until they are empty.
-	// garbage is set if there may be some, which is collected from a time on.
-	garbage   bool
-	collectAt time.Time
 }
 
-// dueObject is an object that becomes ready at a time.
-type dueObject struct {
-	key objectkey.Key
-	at  time.Time
-}
+// garbage is in the queue if there may be some.
+var garbage objectkey.Key
 
-func (c *controllers) init() {
-	c.wake, c.override = make(chan struct{}, 1), map[objectkey.Key]bool{}
-	c.pending, c.parents = map[objectkey.Key]bool{}, map[objectkey.Key]schema.GroupVersionResource{}
-	c.served, c.ending = map[string]servedCRD{}, map[objectkey.Key]bool{}
-}
+// garbageInterval is how often garbage is collected at most.
+const garbageInterval = 20 * time.Millisecond
 
-// add notes a change.
-func (c *controllers) add(event watch.Event) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.changed = append(c.changed, event)
-	select {
-	case c.wake <- struct{}{}:
-	default:
+func newControllers(clock clock.WithTicker) *controllers {
+	return &controllers{
+		queue:    workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[objectkey.Key]{Clock: clock}),
+		override: map[objectkey.Key]bool{}, parents: map[objectkey.Key]schema.GroupVersionResource{}, served: map[string]servedCRD{},
+		ending: map[objectkey.Key]bool{},
 	}
 }
 
-func (c *controllers) take() []watch.Event {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	taken := c.changed
-	c.changed = nil
-	return taken
+// note notes a change.
+func (s *Server) note(event watch.Event) {
+	object, _ := event.Object.(*unstructured.Unstructured)
+	isGone := event.Type == watch.Deleted || object.GetDeletionTimestamp() != nil
+	if isGone || event.Type == watch.Added && len(object.GetOwnerReferences()) > 0 {
+		s.controllers.queue.AddAfter(garbage, garbageInterval)
+	}
+	s.enqueue(keyOf(object))
+}
+
+// enqueue has an object looked at: at once, or when it is to become ready.
+func (s *Server) enqueue(key objectkey.Key) {
+	if isSynced(key.Kind) {
+		s.controllers.queue.Add(key)
+	} else {
+		s.controllers.queue.AddAfter(key, s.config.ReadyAfter)
+	}
+}
+
+// isSynced reports whether objects of a kind ask for something else than to become ready.
+func isSynced(kind schema.GroupVersionKind) bool {
+	return kind.Group == crds.Group || kind == namespaceKind || v1alpha1.IsDefinition(kind.GroupKind())
 }
 
 // SetReady has an object become ready, or not ready, whatever is usual. With nil it is as usual again.
 func (s *Server) SetReady(key objectkey.Key, ready *bool) {
-	c := &s.controllers
+	c := s.controllers
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if ready == nil {
 		delete(c.override, key)
 	} else {
 		c.override[key] = *ready
 	}
-	c.mu.Unlock()
-	if object := s.get(key); object != nil {
-		c.add(watch.Event{Type: watch.Modified, Object: object})
-	}
+	s.enqueue(key)
 }
 
 // get returns an object, or nil.
@@ -100,79 +103,54 @@ func (s *Server) get(key objectkey.Key) *unstructured.Unstructured {
 	return object
 }
 
-// garbageInterval is how often garbage is collected at most.
-const garbageInterval = 20 * time.Millisecond
-
 // Run does what else a cluster does until the context ends.
 func (s *Server) Run(ctx context.Context) {
-	c := &s.controllers
-	timer := s.config.Clock.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		for events := c.take(); len(events) > 0; events = c.take() {
-			for _, event := range events {
-				s.handle(ctx, event)
-			}
-		}
-		now := s.config.Clock.Now()
-		s.makeReady(ctx, now)
-		if c.garbage && !now.Before(c.collectAt) {
-			c.collectAt = now.Add(garbageInterval)
+	queue := s.controllers.queue
+	context.AfterFunc(ctx, queue.ShutDown)
+	for key, isEnd := queue.Get(); !isEnd && ctx.Err() == nil; key, isEnd = queue.Get() {
+		if key == garbage {
 			s.collectGarbage(ctx)
+		} else {
+			s.logError(s.sync(ctx, key), key)
 		}
-		if c.garbage {
-			timer.Reset(c.collectAt.Sub(now))
-		} else if len(c.due) > 0 {
-			timer.Reset(c.due[0].at.Sub(now))
-		}
-		select {
-		case <-c.wake:
-		case <-timer.C():
-		case <-ctx.Done():
-			return
-		}
+		queue.Done(key)
 	}
 }
 
-// handle looks at a change.
-func (s *Server) handle(ctx context.Context, event watch.Event) {
-	object, _ := event.Object.(*unstructured.Unstructured)
-	c, kind, key := &s.controllers, object.GroupVersionKind(), keyOf(object)
-	isDeleted, isEnding := event.Type == watch.Deleted, object.GetDeletionTimestamp() != nil
-	if isDeleted || isEnding || event.Type == watch.Added && len(object.GetOwnerReferences()) > 0 {
-		c.garbage = true
+// collectGarbage collects garbage, again if another change was faster. What waits until it is empty may have waited for the garbage.
+func (s *Server) collectGarbage(ctx context.Context) {
+	o := &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
+	if o.CollectGarbage(ctx) != nil {
+		s.controllers.queue.AddAfter(garbage, garbageInterval)
 	}
-	delete(c.ending, key)
-	switch {
-	case kind.Group == crds.Group && isDeleted:
-		s.unserveOthers(groupResourceOf(object), nil)
-	case kind.Group == crds.Group, kind == namespaceKind && !isDeleted:
-		s.sync(ctx, key, object)
-	case v1alpha1.IsDefinition(kind.GroupKind()):
-		c.noteDefinition(key, object, isDeleted)
-	case !isDeleted && !isEnding && !c.pending[key]:
-		c.pending[key] = true
-		c.due = append(c.due, dueObject{key, s.config.Clock.Now().Add(s.config.ReadyAfter)})
-	}
-	if isDeleted {
-		for key := range c.ending { // It may have waited for this object.
-			if object := s.get(key); object != nil {
-				s.sync(ctx, key, object)
-			}
-		}
+	for key := range s.controllers.ending {
+		s.enqueue(key)
 	}
 }
 
-// sync does what a CustomResourceDefinition or a Namespace asks for.
-func (s *Server) sync(ctx context.Context, key objectkey.Key, object *unstructured.Unstructured) {
-	if object.GetDeletionTimestamp() != nil {
+// sync does what an object asks for, or what is left to do if it is gone.
+func (s *Server) sync(ctx context.Context, key objectkey.Key) error {
+	object, kind := s.get(key), key.Kind
+	isEnding := object != nil && object.GetDeletionTimestamp() != nil
+	if delete(s.controllers.ending, key); isEnding && isSynced(kind) {
 		s.controllers.ending[key] = true
 	}
-	do := s.syncCRD
-	if key.Kind == namespaceKind {
-		do = s.syncNamespace
+	switch {
+	case v1alpha1.IsDefinition(kind.GroupKind()):
+		s.controllers.noteDefinition(key, object)
+	case kind.Group == crds.Group && object == nil:
+		s.unserveOthers(schema.ParseGroupResource(key.Name), nil)
+	case object == nil:
+	case kind.Group == crds.Group:
+		return s.syncCRD(ctx, object)
+	case kind == namespaceKind:
+		return s.syncNamespace(ctx, object)
+	case !isEnding:
+		if err := s.makeReady(ctx, key, object); !apierrors.IsInvalid(err) { // Its schema has no such conditions.
+			return err
+		}
 	}
-	s.logError(do(ctx, object), key)
+	return nil
 }
 
 // logError logs an error, unless another change was faster, which is looked at too.
@@ -187,14 +165,15 @@ func keyOf(object *unstructured.Unstructured) objectkey.Key {
 }
 
 // noteDefinition notes which parents a definition has. The status of a decorated object is not its definition's.
-func (c *controllers) noteDefinition(key objectkey.Key, object *unstructured.Unstructured, isDeleted bool) {
-	apiVersion, resource := text(object, "spec.parentResource.apiVersion"), text(object, "spec.parentResource.resource")
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if isDeleted || err != nil || resource == "" {
-		delete(c.parents, key)
+func (c *controllers) noteDefinition(key objectkey.Key, object *unstructured.Unstructured) {
+	delete(c.parents, key)
+	if object == nil {
 		return
 	}
-	c.parents[key] = gv.WithResource(resource)
+	apiVersion, resource := text(object, "spec.parentResource.apiVersion"), text(object, "spec.parentResource.resource")
+	if gv, err := schema.ParseGroupVersion(apiVersion); err == nil && resource != "" {
+		c.parents[key] = gv.WithResource(resource)
+	}
 }
 
 // isParent reports whether the status of a resource's objects is that of a definition.
@@ -210,23 +189,9 @@ func (s *Server) isParent(r memcluster.Resource) bool {
 	return false
 }
 
-// makeReady has those objects become ready, or fail, that are due.
-func (s *Server) makeReady(ctx context.Context, now time.Time) {
-	c := &s.controllers
-	for len(c.due) > 0 && !c.due[0].at.After(now) {
-		key := c.due[0].key
-		c.due = c.due[1:]
-		delete(c.pending, key)
-		if object := s.get(key); object != nil && object.GetDeletionTimestamp() == nil {
-			if err := s.makeObjectReady(ctx, key, object); !apierrors.IsInvalid(err) { // Its schema has no such conditions.
-				s.logError(err, key)
-			}
-		}
-	}
-}
-
-func (s *Server) makeObjectReady(ctx context.Context, key objectkey.Key, object *unstructured.Unstructured) error {
-	c, o := &s.controllers, &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
+// makeReady has an object become ready, or fail.
+func (s *Server) makeReady(ctx context.Context, key objectkey.Key, object *unstructured.Unstructured) error {
+	c, o := s.controllers, &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
 	c.mu.Lock()
 	ready, isSet := c.override[key]
 	c.mu.Unlock()
@@ -250,12 +215,6 @@ func (s *Server) makeObjectReady(ctx context.Context, key objectkey.Key, object 
 		return nil
 	}
 	return o.WriteStatus(ctx, object, status)
-}
-
-// collectGarbage collects garbage. It is to be done again if another change was faster.
-func (s *Server) collectGarbage(ctx context.Context) {
-	o := &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
-	s.controllers.garbage = o.CollectGarbage(ctx) != nil
 }
 
 var (

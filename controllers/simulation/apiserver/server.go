@@ -49,7 +49,7 @@ type Server struct {
 	changed   map[schema.GroupVersion]int64 // How often the resources of a group and version were changed.
 	started   int64                         // When the server was made.
 
-	controllers controllers
+	controllers *controllers
 }
 
 // New returns a server of a cluster with the built-in resources, those of Libretto, and the namespaces default and kube-system. What else a
@@ -62,9 +62,8 @@ func New(config Config) (*Server, error) {
 	s := &Server{
 		config: config, cluster: memcluster.New(config.Clock),
 		resources: map[schema.GroupVersionResource]*resource{}, changed: map[schema.GroupVersion]int64{},
-		started: config.Clock.Now().UnixNano(),
+		started: config.Clock.Now().UnixNano(), controllers: newControllers(config.Clock),
 	}
-	s.controllers.init()
 	s.client, s.reader = s.cluster.Client(nil), s.cluster.Reader()
 	for _, r := range append(builtIn, validation.CustomResourceDefinitions()) {
 		if !r.Custom { // Libretto's own come with their CustomResourceDefinitions.
@@ -85,15 +84,12 @@ func New(config Config) (*Server, error) {
 	if err := s.installOwn(); err != nil {
 		return nil, err
 	}
-	s.cluster.Observe(func(event watch.Event) { s.controllers.add(event) })
+	s.cluster.Observe(s.note)
 	for _, object := range s.cluster.Snapshot() {
-		s.controllers.add(watch.Event{Type: watch.Added, Object: object})
+		s.note(watch.Event{Type: watch.Added, Object: object})
 	}
 	return s, nil
 }
-
-// Cluster returns the cluster that is served.
-func (s *Server) Cluster() *memcluster.Cluster { return s.cluster }
 
 // Handler returns the API as a handler of HTTP requests.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
