@@ -207,6 +207,7 @@ func (s *Server) makeReady(ctx context.Context, key objectkey.Key, object *unstr
 	now := s.config.Clock.Now()
 	if readiness.Of(object).State == readiness.Ready { // It has nothing to lose if nobody has said so yet.
 		if status, ok := readiness.Succeeded(object, now); ok {
+			object = object.DeepCopy() // The stored one never changes.
 			object.Object["status"] = status
 		}
 	}

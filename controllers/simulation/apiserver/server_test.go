@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -326,8 +327,13 @@ spec:
 	condition("free", "True")
 	failing := objectkey.Key{Kind: greetings.GroupVersion().WithKind("Greeting"), Namespace: "default", Name: "failing"}
 	s.SetReady(failing, new(false)) // It fails though it was never ready.
+	stored := must[watch.Interface](t)(s.reader.Resource(greetings).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=failing"}))
 	must[*unstructured.Unstructured](t)(client.Resource(greetings).Namespace("default").Create(t.Context(), greeting(t, "failing"), metav1.CreateOptions{}))
 	condition("failing", "False")
+	if first, ok := (<-stored.ResultChan()).Object.(*unstructured.Unstructured); !ok || first.Object["status"] != nil {
+		t.Errorf("the object is stored as %v", first)
+	}
+	stored.Stop()
 	s.SetReady(failing, nil)
 	condition("failing", "True")
 	definition := object(t, `
