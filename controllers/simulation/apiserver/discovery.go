@@ -12,12 +12,14 @@ import (
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 )
 
-// serverVersion returns the version of the API whose types are served.
-func serverVersion() apimachineryversion.Info {
+// gitVersion is the version of the API whose types are served.
+const gitVersion = "v1.36.3+libretto"
+
+func serverVersion(*http.Request) (any, error) {
 	return apimachineryversion.Info{
-		Major: "1", Minor: "36", GitVersion: "v1.36.3+libretto", GitTreeState: "clean", GoVersion: runtime.Version(), Compiler: runtime.Compiler,
+		Major: "1", Minor: "36", GitVersion: gitVersion, GitTreeState: "clean", GoVersion: runtime.Version(), Compiler: runtime.Compiler,
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	}
+	}, nil
 }
 
 // all returns the resources, by group, version and name.
@@ -30,22 +32,17 @@ func (s *Server) all() []*resource {
 	})
 }
 
-// discover answers a request for what there is.
-func (s *Server) discover(path []string) (any, error) {
-	switch {
-	case path[0] == "api" && len(path) == 1:
-		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, nil
-	case path[0] == "api":
-		return s.resourceList(schema.GroupVersion{Version: path[1]})
-	case len(path) == 3:
-		return s.resourceList(schema.GroupVersion{Group: path[1], Version: path[2]})
-	}
-	groups := s.groups()
-	if len(path) == 1 {
-		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: groups}, nil
-	}
-	for _, group := range groups {
-		if group.Name == path[1] {
+func apiVersions(*http.Request) (any, error) {
+	return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, nil
+}
+
+func (s *Server) groupList(*http.Request) (any, error) {
+	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: s.groups()}, nil
+}
+
+func (s *Server) group(r *http.Request) (any, error) {
+	for _, group := range s.groups() {
+		if group.Name == r.PathValue("group") {
 			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
 			return group, nil
 		}
@@ -75,7 +72,8 @@ var (
 	statusVerbs = metav1.Verbs{"get", "patch", "update"}
 )
 
-func (s *Server) resourceList(gv schema.GroupVersion) (any, error) {
+func (s *Server) resourceList(request *http.Request) (any, error) {
+	gv := groupVersionOf(request)
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
 	for _, r := range s.all() {
 		if r.GroupVersion() == gv {

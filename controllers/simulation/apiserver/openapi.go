@@ -14,20 +14,6 @@ import (
 // not have the kind of a file, and says that there is no such kind if this one does not have it either.
 const openAPIV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
-// openAPI answers a request for OpenAPI documents of version 3: for the index or for one of them.
-func (s *Server) openAPI(path []string) (any, error) {
-	switch {
-	case path[0] == "v3" && len(path) == 1:
-		return map[string]any{"paths": s.openAPIIndex()}, nil
-	case path[0] == "v3" && path[1] == "api" && len(path) == 3:
-		return s.document(schema.GroupVersion{Version: path[2]})
-	case path[0] == "v3" && path[1] == "apis" && len(path) == 4:
-		return s.document(schema.GroupVersion{Group: path[2], Version: path[3]})
-	default:
-		return nil, notFound(http.MethodGet)
-	}
-}
-
 // apiPath returns the path of a group and version.
 func apiPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
@@ -36,8 +22,8 @@ func apiPath(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-// openAPIIndex returns where the documents are. The address of one changes with it, and from server to server: clients keep documents.
-func (s *Server) openAPIIndex() map[string]any {
+// openAPIIndex returns where the OpenAPI documents of version 3 are. The address of one changes with it, and from server to server: clients keep documents.
+func (s *Server) openAPIIndex(*http.Request) (any, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	paths := map[string]any{}
@@ -47,11 +33,12 @@ func (s *Server) openAPIIndex() map[string]any {
 			"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%x-%d", path, s.started, s.changed[r.GroupVersion()]),
 		}
 	}
-	return paths
+	return map[string]any{"paths": paths}, nil
 }
 
 // document returns the document of a group and version.
-func (s *Server) document(gv schema.GroupVersion) (any, error) {
+func (s *Server) document(request *http.Request) (any, error) {
+	gv := groupVersionOf(request)
 	var resources []memcluster.Resource
 	paths := map[string]any{}
 	for _, r := range s.all() {
@@ -64,7 +51,7 @@ func (s *Server) document(gv schema.GroupVersion) (any, error) {
 		return nil, notFound(http.MethodGet)
 	}
 	return map[string]any{
-		"openapi": "3.0.0", "info": map[string]any{"title": "Kubernetes", "version": serverVersion().GitVersion}, "paths": paths,
+		"openapi": "3.0.0", "info": map[string]any{"title": "Kubernetes", "version": gitVersion}, "paths": paths,
 		"components": map[string]any{"schemas": validation.Components(resources)},
 	}, nil
 }

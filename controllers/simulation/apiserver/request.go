@@ -32,28 +32,38 @@ type request struct {
 	accept      representation
 }
 
-// serveHTTP answers a request.
-func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	switch {
-	case path[0] == "healthz" || path[0] == "readyz" || path[0] == "livez":
-		_, _ = io.WriteString(w, "ok") // The client may be gone.
-	case path[0] == "version" && len(path) == 1:
-		writeJSON(w, http.StatusOK, serverVersion())
-	case r.URL.Path == "/openapi/v2":
-		w.Header().Set("Content-Type", openAPIV2)
-		w.WriteHeader(http.StatusOK)
-	case path[0] == "openapi" && len(path) > 1:
-		writeAnswer(w)(s.openAPI(path[1:]))
-	case path[0] == "api" && len(path) <= 2, path[0] == "apis" && len(path) <= 3:
-		writeAnswer(w)(s.discover(path))
-	case path[0] == "api":
-		s.serveResource(w, r, schema.GroupVersion{Version: path[1]}, path[2:])
-	case path[0] == "apis":
-		s.serveResource(w, r, schema.GroupVersion{Group: path[1], Version: path[2]}, path[3:])
-	default:
-		writeError(w, notFound(r.Method))
+// Handler returns the API as a handler of HTTP requests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, path := range []string{"/healthz", "/readyz", "/livez"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }) // The client may be gone.
 	}
+	for path, read := range map[string]func(*http.Request) (any, error){
+		"/version": serverVersion, "/openapi/v3": s.openAPIIndex, "/openapi/v3/api/{version}": s.document,
+		"/openapi/v3/apis/{group}/{version}": s.document, "/api": apiVersions, "/api/{version}": s.resourceList, "/apis": s.groupList,
+		"/apis/{group}": s.group, "/apis/{group}/{version}": s.resourceList,
+	} {
+		handle := func(w http.ResponseWriter, r *http.Request) {
+			value, err := read(r)
+			if err != nil {
+				writeError(w, err)
+				return
+			}
+			writeJSON(w, http.StatusOK, value)
+		}
+		mux.HandleFunc(path, handle)
+		mux.HandleFunc(path+"/{$}", handle)
+	}
+	mux.HandleFunc("/openapi/v2", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", openAPIV2) })
+	mux.HandleFunc("/api/{version}/{path...}", s.serveResource)
+	mux.HandleFunc("/apis/{group}/{version}/{path...}", s.serveResource)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, notFound(r.Method)) })
+	return mux
+}
+
+// groupVersionOf returns the group and version that the path of a request has.
+func groupVersionOf(r *http.Request) schema.GroupVersion {
+	return schema.GroupVersion{Group: r.PathValue("group"), Version: r.PathValue("version")}
 }
 
 // notFound returns the error for a path that is not served.
@@ -61,13 +71,14 @@ func notFound(method string) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, method, schema.GroupResource{}, "", "404 page not found", 0, true)
 }
 
-// serveResource answers a request for objects. The path is that behind the group and version.
-func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, path []string) {
+// serveResource answers a request for objects.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
+	path := strings.Split(strings.TrimSuffix(r.PathValue("path"), "/"), "/")
 	q := &request{Request: r, server: s, accept: accepted(r.Header.Get("Accept"))}
 	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" && path[2] != "finalize" {
 		q.namespace, path = path[1], path[2:]
 	}
-	q.resource = s.find(gv.WithResource(path[0]))
+	q.resource = s.find(groupVersionOf(r).WithResource(path[0]))
 	if len(path) > 1 {
 		q.name = path[1]
 	}
@@ -181,17 +192,6 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	w.WriteHeader(code)
 	_ = objectjson.Write(w, value) // Its error is that of a client that is gone.
-}
-
-// writeAnswer returns a function that writes a value, or an error, as the answer.
-func writeAnswer(w http.ResponseWriter) func(any, error) {
-	return func(value any, err error) {
-		if err != nil {
-			writeError(w, err)
-			return
-		}
-		writeJSON(w, http.StatusOK, value)
-	}
 }
 
 // writeError writes a Status as the answer.

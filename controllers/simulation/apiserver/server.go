@@ -7,7 +7,6 @@ package apiserver
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"time"
 
@@ -90,9 +89,6 @@ func New(config Config) (*Server, error) {
 	}
 	return s, nil
 }
-
-// Handler returns the API as a handler of HTTP requests.
-func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
 
 // RESTConfig returns the configuration of clients that call the handler in this process.
 func (s *Server) RESTConfig() *rest.Config {
