@@ -123,7 +123,7 @@ func (r *runner) checkRefusals() {
 func (s *stepRun) redefine(ctx context.Context) error {
 	if s.Define != nil {
 		s.redefined = true
-		patched := &unstructured.Unstructured{Object: mergePatch(s.base.Definition.Object, s.Define)}
+		patched := &unstructured.Unstructured{Object: jsonvalue.MergePatch(s.base.Definition.Object, s.Define)}
 		patched.SetGeneration(patched.GetGeneration() + 1)
 		s.base = s.base.Redefine(patched, s.clock.Now())
 	}

@@ -249,7 +249,7 @@ func (c *comparison) compareSnapshot() error {
 		}
 		metadata := maps.Clone(jsonvalue.ObjectIn(kept, "metadata"))
 		delete(metadata, "ownerReferences")
-		kept["metadata"] = mergePatch(metadata, jsonvalue.ObjectIn(identity(object.Object), "metadata"))
+		kept["metadata"] = jsonvalue.MergePatch(metadata, jsonvalue.ObjectIn(identity(object.Object), "metadata"))
 		kept["apiVersion"], kept["kind"] = object.GetAPIVersion(), object.GetKind()
 		all = append(all, kept)
 	}

@@ -116,7 +116,7 @@ func (r *runner) hookRequest(plan *plan.Plan) map[string]any {
 	if r.testCase.Hook != string(v1alpha1.CustomizeHook) {
 		r.addRelated(plan, request)
 	}
-	return mergePatch(request, jsonvalue.Clone(r.request))
+	return jsonvalue.MergePatch(request, jsonvalue.Clone(r.request))
 }
 
 // addRelated adds what all requests have but those of the customize hook.

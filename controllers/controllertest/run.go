@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -190,7 +189,7 @@ func (r *runner) begin() error {
 	}
 	if patch := r.testCase.DefinitionPatch; patch != nil {
 		r.redefined = true
-		r.base = r.base.Redefine(&unstructured.Unstructured{Object: mergePatch(r.base.Definition.Object, patch)}, now)
+		r.base = r.base.Redefine(&unstructured.Unstructured{Object: jsonvalue.MergePatch(r.base.Definition.Object, patch)}, now)
 	}
 	return nil
 }
@@ -326,25 +325,4 @@ func (r *runner) meetParents() {
 
 func nameOfObject(object *unstructured.Unstructured) ObjectName {
 	return nameOf(object.GetKind(), object.GetNamespace(), object.GetName())
-}
-
-// mergePatch returns target with a merge patch (RFC 7386) applied.
-func mergePatch(target, patch map[string]any) map[string]any {
-	next := maps.Clone(target)
-	if next == nil {
-		next = map[string]any{}
-	}
-	for name, value := range patch {
-		fields, isObject := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(next, name)
-		case isObject:
-			before, _ := next[name].(map[string]any)
-			next[name] = mergePatch(before, fields)
-		default:
-			next[name] = value
-		}
-	}
-	return next
 }

@@ -18,7 +18,6 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/parent/failure"
-	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
@@ -85,7 +84,7 @@ func (s *Writer) Write(
 	sent := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	sent.Object["status"] = desired
 	if !resource.Custom {
-		sent.Object["status"] = mergePatch(jsonvalue.ObjectIn(object.Object, "status"), desired)
+		sent.Object["status"] = jsonvalue.MergePatch(jsonvalue.ObjectIn(object.Object, "status"), desired)
 	}
 	changes := s.schemas.Changes(resource.Kind) // Before the write: the schema may change meanwhile.
 	updated, err := s.send(context.WithoutCancel(ctx), resource, sent)
@@ -132,24 +131,6 @@ func ComparedStatus(resource discovery.Resource, object *unstructured.Unstructur
 
 // SameStatus reports whether two statuses are equal. No status is another one than an empty status.
 func SameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && jsonvalue.Equal(a, b) }
-
-// mergePatch returns a copy of target with a merge patch applied.
-func mergePatch(target, patch map[string]any) map[string]any {
-	result := variant.MergeFields(target, nil)
-	for name, value := range patch {
-		fields, isObject := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(result, name)
-		case isObject:
-			before, _ := result[name].(map[string]any)
-			result[name] = mergePatch(before, fields)
-		default:
-			result[name] = value
-		}
-	}
-	return result
-}
 
 // selectFields returns the fields of value that a merge patch names, or nil for a nil value.
 func selectFields(value, patch map[string]any) map[string]any {

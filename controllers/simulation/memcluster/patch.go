@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
 )
 
@@ -37,7 +38,7 @@ func (c *Cluster) patch(t *table, r *request) error {
 	if r.patchType == types.StrategicMergePatchType {
 		return c.patchStrategic(t, r)
 	}
-	merged, _ := mergePatch(r.before.DeepCopy().Object, runtime.DeepCopyJSON(r.body)).(map[string]any)
+	merged := jsonvalue.MergePatch(r.before.Object, runtime.DeepCopyJSON(r.body))
 	return c.update(t, r, &unstructured.Unstructured{Object: merged})
 }
 
@@ -79,24 +80,4 @@ func (c *Cluster) patchJSON(t *table, r *request) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return c.update(t, r, &unstructured.Unstructured{Object: patched})
-}
-
-// mergePatch applies a JSON merge patch (RFC 7386).
-func mergePatch(target, patch any) any {
-	fields, ok := patch.(map[string]any)
-	if !ok {
-		return patch
-	}
-	result, ok := target.(map[string]any)
-	if !ok {
-		result = map[string]any{}
-	}
-	for key, value := range fields {
-		if value == nil {
-			delete(result, key)
-		} else {
-			result[key] = mergePatch(result[key], value)
-		}
-	}
-	return result
 }

@@ -35,6 +35,23 @@ func Clone(object map[string]any) map[string]any {
 	return out
 }
 
+// MergePatch returns target with a merge patch (RFC 7386) applied.
+func MergePatch(target, patch map[string]any) map[string]any {
+	out := Clone(target)
+	for name, value := range patch {
+		fields, isObject := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(out, name)
+		case isObject:
+			out[name] = MergePatch(ObjectIn(out, name), fields)
+		default:
+			out[name] = value
+		}
+	}
+	return out
+}
+
 // SplitPaths returns the paths of fields that are written with dots, such as spec.template.
 func SplitPaths(fieldPaths []string) [][]string {
 	paths := make([][]string, len(fieldPaths))

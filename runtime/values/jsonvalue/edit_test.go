@@ -37,3 +37,21 @@ func TestValuesAtPaths(t *testing.T) {
 		t.Errorf("the object was changed:\n%s", d)
 	}
 }
+
+// TestMergePatch checks what a patch sets and removes, and that neither it nor its target changes.
+func TestMergePatch(t *testing.T) {
+	target := map[string]any{"a": map[string]any{"b": int64(1), "c": int64(2)}, "d": []any{int64(1)}, "e": "text"}
+	patch := map[string]any{
+		"a": map[string]any{"b": nil, "x": "new"}, "d": []any{}, "e": map[string]any{"y": nil, "z": int64(1)}, "none": nil,
+	}
+	want := map[string]any{"a": map[string]any{"c": int64(2), "x": "new"}, "d": []any{}, "e": map[string]any{"z": int64(1)}}
+	if diff := cmp.Diff(want, MergePatch(target, patch)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if a := ObjectIn(target, "a"); a["b"] != int64(1) || len(ObjectIn(patch, "a")) != 2 {
+		t.Errorf("the target is %v, and the patch %v", target, patch)
+	}
+	if diff := cmp.Diff(map[string]any{"a": "b"}, MergePatch(nil, map[string]any{"a": "b"})); diff != "" {
+		t.Errorf("without a target (-want +got):\n%s", diff)
+	}
+}
