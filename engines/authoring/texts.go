@@ -78,7 +78,7 @@ func parseYAML(value any) (any, error) {
 			return parseDocument(found)
 		case err != nil:
 			return nil, err
-		case isBlank(document):
+		case IsBlank(document):
 		case found != nil:
 			return nil, errors.New("text has several documents: split it at its lines ---")
 		default:
@@ -97,8 +97,8 @@ func parseDocument(document []byte) (any, error) {
 	return value, err
 }
 
-// isBlank reports whether a document holds nothing but comments.
-func isBlank(document []byte) bool {
+// IsBlank reports whether a document of YAML holds nothing but comments and separators.
+func IsBlank(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && line[0] != '#' && string(line) != "---" {

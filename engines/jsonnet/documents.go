@@ -11,6 +11,8 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 // maxIndent bounds the spaces that manifestJsonFromJson puts before a line.
@@ -40,21 +42,10 @@ func parseYAML(args []string) (any, error) {
 		if err := yaml.Unmarshal(text, &v); err != nil {
 			return nil, err
 		}
-		if v != nil || !isBlank(text) {
+		if v != nil || !authoring.IsBlank(text) {
 			documents = append(documents, v)
 		}
 	}
-}
-
-// isBlank reports whether a document holds nothing but comments and separators.
-func isBlank(document []byte) bool {
-	for line := range bytes.Lines(document) {
-		line = bytes.TrimSpace(line)
-		if len(line) > 0 && line[0] != '#' && string(line) != "---" {
-			return false
-		}
-	}
-	return true
 }
 
 func manifestJSON(args []any) (any, error) {
