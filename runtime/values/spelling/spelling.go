@@ -91,3 +91,24 @@ func distance(a, b string) int {
 	}
 	return last[len(b)]
 }
+
+// Index returns where a text has a name that is not a part of another one, from a byte on, or -1.
+func Index(text, name string, from int) int {
+	for start := from; name != "" && start <= len(text); start++ {
+		i := strings.Index(text[start:], name)
+		if i < 0 {
+			break
+		}
+		start += i
+		end := start + len(name)
+		if (start == 0 || !InName(text[start-1])) && (end == len(text) || !InName(text[end])) {
+			return start
+		}
+	}
+	return -1
+}
+
+// InName reports whether a byte of a text may be in a name, such as those of variables.
+func InName(b byte) bool {
+	return b == '_' || b == '$' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}

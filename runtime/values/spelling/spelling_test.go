@@ -42,3 +42,18 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+// TestIndex checks that a name is found where it is one, and not a part of another.
+func TestIndex(t *testing.T) {
+	for given, want := range map[string]int{"image": 0, "imagePullPolicy, image": 17, "$image": -1, "spec.image": 5, "images": -1, "éimage": -1, "": -1} {
+		if got := Index(given, "image", 0); got != want {
+			t.Errorf("%s: %d, want %d", given, got, want)
+		}
+	}
+	if got := Index("a a", "a", 1); got != 2 {
+		t.Errorf("from the second byte on: %d, want 2", got)
+	}
+	if got := Index("a", "", 0); got != -1 {
+		t.Errorf("no name: %d, want -1", got)
+	}
+}

@@ -3,6 +3,8 @@ package check
 import (
 	"regexp"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // unusedImport is a name that a file imports and does not use.
@@ -38,19 +40,8 @@ func unusedImports(statement *regexp.Regexp, text string) []unusedImport {
 // count returns how often a text has an identifier.
 func count(text, name string) int {
 	n := 0
-	for from := 0; ; {
-		i := strings.Index(text[from:], name)
-		if i < 0 {
-			return n
-		}
-		start := from + i
-		from = start + len(name)
-		if (start == 0 || !isIdentifier(text[start-1])) && (from == len(text) || !isIdentifier(text[from])) {
-			n++
-		}
+	for at := spelling.Index(text, name, 0); at >= 0; at = spelling.Index(text, name, at+len(name)) {
+		n++
 	}
-}
-
-func isIdentifier(b byte) bool {
-	return b == '_' || b == '$' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+	return n
 }

@@ -140,7 +140,7 @@ func correction(lines text, line int, message string) (at protocol.Range, meant 
 		meant = spelling.Nearest(wrong, namesBeside(lines, line, wrong))
 	}
 	for i := line; wrong != "" && meant != "" && i <= line+linesOfObject && i < len(lines); i++ {
-		if column := findWord(lines[i], wrong, 0); column >= 0 {
+		if column := spelling.Index(lines[i], wrong, 0); column >= 0 {
 			return lines.span(i, column, column+len(wrong)), meant
 		}
 	}
@@ -159,7 +159,7 @@ func wordLike(meant, message string) string {
 // namesBeside returns the fields that a field in or below a line could have been.
 func namesBeside(lines text, line int, wrong string) []string {
 	for i := line; i <= line+linesOfObject && i < len(lines); i++ {
-		if column := findWord(lines[i], wrong, 0); column >= 0 {
+		if column := spelling.Index(lines[i], wrong, 0); column >= 0 {
 			at, _ := cursorAt(lines, i, column)
 			m, _ := schemaAt(at, nil)
 			return m.Names()

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/controllers/scriptcheck"
 	"github.com/libretto-k8s/libretto/engines/authoring"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // placeholder is put where something is being written, so that the script can be loaded: what may stand there is known from it.
@@ -70,7 +71,7 @@ func (s *server) memberAt(ctx context.Context, path string, lines text, line, co
 		start, _ := wordAt(lines.line(line), column)
 		if int(at.Start.Line) == line && m.Name != "" {
 			_, from := lines.offset(at.Start)
-			if from == start || findWord(lines.line(line), m.Name, from) == start {
+			if from == start || spelling.Index(lines.line(line), m.Name, from) == start {
 				if _, known := m.Field(); known && found == nil {
 					found = &m
 				}

@@ -7,6 +7,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
 // text is a text as an editor has it. Positions in it count UTF-16 code units.
@@ -67,7 +68,7 @@ func (t text) rangeOf(at engines.Location) protocol.Range {
 		start += size
 	}
 	end := start
-	for end < len(s) && (isWord(s[end]) || strings.IndexByte("-./", s[end]) >= 0 && end > start) {
+	for end < len(s) && (spelling.InName(s[end]) || strings.IndexByte("-./", s[end]) >= 0 && end > start) {
 		end++
 	}
 	if end == start {
@@ -76,28 +77,14 @@ func (t text) rangeOf(at engines.Location) protocol.Range {
 	return t.span(line, start, max(start, end))
 }
 
-func isWord(b byte) bool {
-	return b == '_' || b == '$' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
-}
-
 // wordAt returns where the word around a byte of a line begins and ends.
 func wordAt(s string, column int) (start, end int) {
 	start, end = min(column, len(s)), min(column, len(s))
-	for start > 0 && isWord(s[start-1]) {
+	for start > 0 && spelling.InName(s[start-1]) {
 		start--
 	}
-	for end < len(s) && isWord(s[end]) {
+	for end < len(s) && spelling.InName(s[end]) {
 		end++
 	}
 	return start, end
-}
-
-// findWord returns where a word stands in a line from a byte on, or -1.
-func findWord(s, word string, from int) int {
-	for i := from; word != "" && i <= len(s)-len(word); i++ {
-		if s[i:i+len(word)] == word && (i == 0 || !isWord(s[i-1])) && (i+len(word) == len(s) || !isWord(s[i+len(word)])) {
-			return i
-		}
-	}
-	return -1
 }
