@@ -56,7 +56,7 @@ func TestCheckCommand(t *testing.T) {
 		},
 		"an error for GitHub": {
 			stdin: brokenDefinition, args: []string{"-f", "-", "-o", "github"}, code: 1,
-			stdout: "::error title=ScriptInvalid,file=stdin,line=13,col=37::DecoratorController a: hook sync: Unexpected \"}\"\n",
+			stdout: "::error file=stdin,line=13,col=37,title=ScriptInvalid::DecoratorController a: hook sync: Unexpected \"}\"\n",
 			stderr: "1 definition and 1 script checked: 1 error, 0 warnings\n",
 		},
 		"a warning": {
@@ -66,7 +66,7 @@ func TestCheckCommand(t *testing.T) {
 		},
 		"a warning that counts": {
 			stdin: suspiciousDefinition, args: []string{"-f", "-", "--strict", "-o", "github"}, code: 1,
-			stdout: "::warning title=UnusedParameters,file=stdin,line=10,col=21::DecoratorController a: hook sync: it is given parameters, " +
+			stdout: "::warning file=stdin,line=10,col=21,title=UnusedParameters::DecoratorController a: hook sync: it is given parameters, " +
 				"and no file that it reaches names request.parameters\n",
 			stderr: "1 definition and 1 script checked: 0 errors, 1 warning\n",
 		},

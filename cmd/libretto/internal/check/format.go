@@ -1,11 +1,11 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
@@ -111,35 +111,17 @@ func (r *Result) writeJSON(w io.Writer) error {
 			f.Severity, f.Reason, f.Location.File, f.Location.Line, f.Location.Column, f.Object, f.Message, f.Detail,
 		})
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(out)
+	return cli.WriteJSON(w, out)
 }
 
 // commands are GitHub's names of the severities.
 var commands = map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}
 
-var (
-	escapeData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
-
 // writeGitHub writes workflow commands, which become annotations.
 func (r *Result) writeGitHub(w io.Writer) error {
 	for _, f := range r.Findings {
-		properties := []string{"title=" + escapeProperty.Replace(f.Reason)}
-		if f.Location.File != "" {
-			properties = append(properties, "file="+escapeProperty.Replace(printable.Line(f.Location.File)))
-		}
-		if f.Location.Line > 0 {
-			properties = append(properties, fmt.Sprintf("line=%d", f.Location.Line))
-		}
-		if f.Location.Column > 0 {
-			properties = append(properties, fmt.Sprintf("col=%d", f.Location.Column))
-		}
-		message := escapeData.Replace(printable.Text(strings.Join(append([]string{f.text()}, f.Detail...), "\n")))
-		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", commands[f.Severity], strings.Join(properties, ","), message); err != nil {
+		message := strings.Join(append([]string{f.text()}, f.Detail...), "\n")
+		if err := cli.WriteAnnotation(w, commands[f.Severity], f.Reason, f.Location, message); err != nil {
 			return err
 		}
 	}

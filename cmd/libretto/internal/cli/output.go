@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
 
 // TextFormats are the formats of -o of commands that print text for people or JSON for programs.
@@ -28,6 +31,28 @@ func WriteJSON(out io.Writer, value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+var (
+	escapeData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// WriteAnnotation writes a workflow command of GitHub, such as error, which becomes an annotation of a line.
+func WriteAnnotation(out io.Writer, command, title string, at engines.Location, text string) error {
+	var properties []string
+	if at.File != "" {
+		properties = append(properties, "file="+escapeProperty.Replace(printable.Text(at.File)))
+	}
+	if at.Line > 0 {
+		properties = append(properties, fmt.Sprintf("line=%d", at.Line))
+	}
+	if at.Column > 0 {
+		properties = append(properties, fmt.Sprintf("col=%d", at.Column))
+	}
+	properties = append(properties, "title="+escapeProperty.Replace(printable.Text(title)))
+	_, err := fmt.Fprintf(out, "::%s %s::%s\n", command, strings.Join(properties, ","), escapeData.Replace(printable.Text(text)))
+	return err
 }
 
 // WriteFile writes a file, and makes its folder.

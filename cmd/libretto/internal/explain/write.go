@@ -2,7 +2,6 @@ package explain
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 	"github.com/libretto-k8s/libretto/runtime/values/printable"
 )
@@ -20,12 +20,7 @@ const (
 )
 
 // JSON writes the story as JSON.
-func (s *Story) JSON(out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(s)
-}
+func (s *Story) JSON(out io.Writer) error { return cli.WriteJSON(out, s) }
 
 // Text writes the story for people: one line if the parent is as wanted, unless all is set.
 func (s *Story) Text(out io.Writer, colour, all bool) error {

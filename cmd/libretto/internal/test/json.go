@@ -1,9 +1,9 @@
 package test
 
 import (
-	"encoding/json"
 	"io"
 
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -82,10 +82,7 @@ func (j *jsonReporter) Report(r controllertest.Result) error {
 
 // Close writes the document.
 func (j *jsonReporter) Close(s Summary) error {
-	encoder := json.NewEncoder(j.out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(JSONReport{
+	return cli.WriteJSON(j.out, JSONReport{
 		Passed: s.Counts[controllertest.Passed], Failed: s.Counts[controllertest.Failed], Errored: s.Counts[controllertest.Errored],
 		Skipped: s.Counts[controllertest.Skipped], NotRun: s.NotRun, Seed: s.Seed, DurationSeconds: s.Duration.Seconds(), Results: j.results,
 		Coverage: s.Coverage, Benchmarks: s.Benchmarks,
