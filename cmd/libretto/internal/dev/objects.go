@@ -3,6 +3,7 @@ package dev
 import (
 	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -161,11 +162,15 @@ func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResour
 		return value, nil
 	})
 	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
-		if apierrors.IsForbidden(err) {
-			o.problems.put(gr.String(), err.Error())
+		if status := apierrors.APIStatus(nil); apierrors.IsForbidden(err) && errors.As(err, &status) {
+			o.problems.put(gr.String(), "not shown: "+status.Status().Message)
 		}
 	})
-	set := func(value any) { o.set(ctx, gr, value.(*unstructured.Unstructured)) }
+	listed := func() { o.problems.put(gr.String()) }
+	set := func(value any) {
+		listed()
+		o.set(ctx, gr, value.(*unstructured.Unstructured))
+	}
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: set, UpdateFunc: func(_, now any) { set(now) },
 		DeleteFunc: func(value any) {
@@ -176,6 +181,11 @@ func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResour
 		},
 	})
 	go informer.Run(ctx.Done())
+	go func() {
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			listed() // There may be no object that says so.
+		}
+	}()
 }
 
 // set notes an object that was added or has changed.

@@ -32,6 +32,9 @@ type problems struct {
 func (p *problems) put(source string, texts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(texts) == 0 && len(p.bySource[source]) == 0 {
+		return
+	}
 	p.bySource[source] = texts
 	all := []string{}
 	for _, source := range slices.Sorted(maps.Keys(p.bySource)) {

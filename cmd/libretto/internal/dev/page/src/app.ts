@@ -93,7 +93,7 @@ export function start(root: HTMLElement, backend: Backend): void {
   function drawBanner(): void {
     const { problems } = model;
     fill(banner, problems.length > 0 && [icon("s-failing"), h("div.grow", null,
-      h("b", null, plural(problems.length, "problem") + " in the folder"), h("ul", null, problems.map((p) => {
+      h("b", null, plural(problems.length, "problem") + (model.meta.folder ? " in the folder" : "")), h("ul", null, problems.map((p) => {
       const [, file, line, text] = /^(\S+?):(\d+)(?::\d+)?: ?([^]*)$/.exec(p) ?? [];
       return h("li", null, file ? [h("a", { href: `#tests/${encodeURIComponent(`${file}:${line}`)}` }, `${file}:${line}`), " " + text] : p);
     })))]);
