@@ -201,6 +201,9 @@ func TestValues(t *testing.T) {
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.serviceAccountName", "host"},
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.securityContext.runAsUser", ""},
 		{"everything", "Deployment libretto/libretto-controllers", "spec.template.spec.containers.0.resources.limits.memory", "4Gi"},
+		{"everything", "Deployment libretto/libretto-controllers-page", "spec.template.spec.containers.0.args.1", "--live"},
+		{"everything", "Deployment libretto/libretto-controllers-page", "spec.template.metadata.labels.app.kubernetes.io/name", "controllers-page"},
+		{"everything", "ClusterRoleBinding libretto-controllers-page", "roleRef.name", "view"},
 		{"everything", "ClusterRoleBinding libretto-controllers-extra", "roleRef.name", "libretto-controllers-extra"},
 		{"everything", "ClusterRole aggregate-libretto-tenant", "metadata.labels.rbac.authorization.k8s.io/aggregate-to-edit", "true"},
 		{"everything", "ClusterRole aggregate-libretto-tenant", "rules.1.verbs.0", "use"},
@@ -232,6 +235,7 @@ func TestSchema(t *testing.T) {
 		{"extraObjects: [{kind: ConfigMap}]", "apiVersion"},
 		{"{namespaces: [shop], rbac: {everything: true}}", "everything"},
 		{"{namespaces: [shop], accounts: {allNamespaces: true}}", "allNamespaces"},
+		{"{namespaces: [shop], page: {enabled: true}}", "page"},
 	} {
 		values, err := chartutil.ReadValues([]byte(tc.values))
 		if err != nil {

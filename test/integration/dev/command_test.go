@@ -73,26 +73,38 @@ type (
 	}
 )
 
-// start starts libretto dev on a copy of a folder, and follows its stream. It is ended by the end of the test, which it must do well.
+// start starts libretto dev on a copy of a folder.
 func start(t *testing.T, example string, flags ...string) *session {
 	t.Helper()
 	root, err := cluster.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{T: t, folder: t.TempDir(), objects: map[string]shown{}}
+	folder := t.TempDir()
 	if example != "" {
-		if err := os.CopyFS(s.folder, os.DirFS(filepath.Join(root, "examples", example))); err != nil {
+		if err := os.CopyFS(folder, os.DirFS(filepath.Join(root, "examples", example))); err != nil {
 			t.Fatal(err)
 		}
 	}
+	s := startArgs(t, append(append([]string{"dev"}, flags...), folder))
+	s.folder = folder
+	return s
+}
+
+// startArgs starts libretto dev with arguments and variables of the environment, and follows its stream. It is ended by the end of the test,
+// which it must do well.
+func startArgs(t *testing.T, args []string, environ ...string) *session {
+	t.Helper()
+	s := &session{T: t, objects: map[string]shown{}}
 	binary, err := cluster.Binary("libretto")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, isLive := &output{}, slices.ContainsFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig") })
-	command := exec.Command(binary, append([]string{"dev", "--port=8101"}, append(flags, s.folder)...)...)
-	command.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
+	out, isLive := &output{}, slices.ContainsFunc(args, func(arg string) bool {
+		return arg == "--live" || strings.HasPrefix(arg, "--kubeconfig")
+	})
+	command := exec.Command(binary, append(args, "--port=8101")...)
+	command.Env = append(append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir()), environ...)
 	command.Stdout, command.Stderr = out, out
 	program, err := cluster.StartProgram(command)
 	if err != nil {

@@ -60,14 +60,14 @@ of the folder are applied too. What changes in the folder is applied, and its
 tests are run again. kubectl reaches the cluster as is printed at the start.
 Nothing of it is left when the command ends.
 
-With --kubeconfig or --context the page shows definitions, parents and children of
-that cluster, and the folder if it is named. Nothing is written to it.`,
+With --live, --kubeconfig or --context the page shows definitions, parents and
+children of that cluster, and the folder if it is named. Nothing is written to it.`,
 		Example: `  libretto dev
   libretto dev examples/hello
   libretto dev --context staging`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.isLive = c.Flags().Changed("kubeconfig") || c.Flags().Changed("context")
+			o.isLive = o.isLive || c.Flags().Changed("kubeconfig") || c.Flags().Changed("context")
 			return run(c.Context(), w, o, args)
 		},
 	}
@@ -75,6 +75,7 @@ that cluster, and the folder if it is named. Nothing is written to it.`,
 	o.cluster.AddTo(f)
 	f.Lookup("kubeconfig").Usage = "kubeconfig file of a cluster to show, in place of one in memory"
 	f.Lookup("context").Usage = "context of the kubeconfig of a cluster to show, in place of one in memory"
+	f.BoolVar(&o.isLive, "live", o.isLive, "show the cluster that kubectl uses or, in a pod, the one around it, in place of one in memory")
 	f.IntVar(&o.port, "port", o.port, "port of the page on this machine, or the next one that is free")
 	f.BoolVar(&o.edit, "edit", o.edit, "let the page write files of the folder")
 	f.BoolVar(&o.noTests, "no-tests", o.noTests, "do not run the tests of the folder when it changes")

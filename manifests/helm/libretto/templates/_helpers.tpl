@@ -21,6 +21,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* The fields of a container that are about its image. */}}
+{{- define "libretto.image" -}}
+{{- with .Values.image -}}
+image: {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
+{{- with .pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "libretto.serviceAccountName" -}}
 {{ default (include "libretto.fullname" .) .Values.serviceAccount.name }}
 {{- end }}
