@@ -208,7 +208,7 @@ site/node_modules: site/package.json site/package-lock.json
 	@touch $@
 
 .PHONY: site
-site: site/node_modules ## Write bin/site, the documentation and the playground as static pages, and check their links (needs Node.js; BASE=/libretto/)
+site: build site/node_modules ## Write bin/site, the documentation and the playground as static pages, and check their links (needs Node.js; BASE=/libretto/)
 	$(NEEDS_NPM)
 	GOOS=js GOARCH=wasm $(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/libretto.wasm ./cmd/libretto/playground
 	BASE='$(BASE)' npm --prefix site run --silent build

@@ -1,6 +1,8 @@
-// The folders that the playground can open, of those that have a definition: examples, the cookbook, and the scripts of the guide with what
-// their tests have around them.
+// The folders that the playground can open, of those that have a definition: new controllers as libretto init writes them, examples, the
+// cookbook, and the scripts of the guide with what their tests have around them.
+import { execFileSync } from "node:child_process";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -10,12 +12,28 @@ const read = (file) => fs.readFileSync(path.join(root, file), "utf8");
 // textsOf returns the texts of a folder by path. Files that are large, or no text for the host, are left out.
 function textsOf(folder) {
   const texts = {};
-  for (const file of fs.readdirSync(path.join(root, folder), { recursive: true })) {
-    if (/\.(ya?ml|json|[jt]s|jsonnet|libsonnet|cel)$/.test(file) && fs.statSync(path.join(root, folder, file)).size <= 256 << 10) {
-      texts[file.replaceAll(path.sep, "/")] = read(path.join(folder, file));
+  for (const file of fs.readdirSync(folder, { recursive: true })) {
+    if (/\.(ya?ml|json|[jt]s|jsonnet|libsonnet|cel)$/.test(file) && fs.statSync(path.join(folder, file)).size <= 256 << 10) {
+      texts[file.replaceAll(path.sep, "/")] = fs.readFileSync(path.join(folder, file), "utf8");
     }
   }
   return texts;
+}
+
+// scaffolds returns what libretto init writes, without what an editor would need. The example is applied with the rest.
+function scaffolds() {
+  const kinds = { composite: "webapp", decorator: "budgets", map: "quotas" };
+  const languages = { ts: "TypeScript", js: "JavaScript", jsonnet: "Jsonnet", cel: "CEL" };
+  const temporary = fs.mkdtempSync(path.join(os.tmpdir(), "playground-"));
+  const folders = Object.entries(kinds).flatMap(([kind, name]) => Object.entries(languages).map(([lang, language]) => {
+    const folder = path.join(temporary, kind + lang);
+    execFileSync(path.join(root, "bin/libretto"), ["init", kind, name, "--lang", lang, "--dir", folder]);
+    const texts = Object.fromEntries(Object.entries(textsOf(folder)).filter(([file]) => !/\.d\.ts$|json$/.test(file)));
+    texts["kustomization.yaml"] = texts["kustomization.yaml"].replace("- definition.yaml\n", "- definition.yaml\n- example.yaml\n");
+    return { name: `new/${kind}-${lang}`, title: `${kind[0].toUpperCase()}${kind.slice(1)}Controller in ${language}`, group: "New controller", texts };
+  }));
+  fs.rmSync(temporary, { recursive: true });
+  return folders;
 }
 
 /** Calls a function with each code block of a page of Markdown, the language of it, and its key: "SECTION, LANGUAGE NUMBER". */
@@ -73,10 +91,10 @@ function documented(group, parent) {
   return fs.readdirSync(path.join(root, parent)).sort().filter((name) => fs.existsSync(path.join(root, parent, name, "README.md"))).map((name) => {
     const source = `${parent}/${name}`;
     const title = read(source + "/README.md").match(/^# (.+)$/m)[1].replaceAll("`", "");
-    return { source, name: source.replace("docs/", ""), title, group, texts: textsOf(source) };
+    return { source, name: source.replace("docs/", ""), title, group, texts: textsOf(path.join(root, source)) };
   });
 }
 
 /** Folders have a name in addresses, a title, a group and texts; and a source in the repository, or keys of blocks of the guide. */
-export const folders = [...documented("Examples", "examples"), ...documented("Cookbook", "docs/cookbook"), ...guide()]
+export const folders = [...scaffolds(), ...documented("Examples", "examples"), ...documented("Cookbook", "docs/cookbook"), ...guide()]
   .filter(({ texts }) => Object.values(texts).some((text) => /kind: (Namespaced)?(Composite|Decorator|Map)Controller/.test(text)));

@@ -81,6 +81,21 @@ func TestPlayground(t *testing.T) {
 	p.patient(`[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes("world"))`)
 }
 
+// TestNewController makes a controller of one's own of what libretto init writes.
+func TestNewController(t *testing.T) {
+	p := openFor(t, 2*time.Minute, playground(t)+"/?open=new/composite-js", 1440, 900)
+	began := time.Now()
+	child := func(name string) string {
+		return `[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes(` + strconv.Quote(name) + `))`
+	}
+	p.patient(child("example"))
+	t.Logf("from an empty page to the children of the template: %s", time.Since(began).Round(10*time.Millisecond))
+	began = time.Now()
+	p.edit("service({ name,", `service({ name: name + "-web",`)
+	p.patient(child("example-web"))
+	t.Logf("from an edit to its child: %s", time.Since(began).Round(10*time.Millisecond))
+}
+
 // TestPlaygroundOfGuide opens a script of the guide, which has no files of its own, and makes what it shows.
 func TestPlaygroundOfGuide(t *testing.T) {
 	p := openFor(t, 2*time.Minute, playground(t)+"/?open=guide/finalize", 390, 844)
