@@ -365,3 +365,39 @@ func TestSetReady(t *testing.T) {
 		})
 	}
 }
+
+// TestParents checks which objects are taken for parents.
+func TestParents(t *testing.T) {
+	const decorator = `{apiVersion: metacontroller.k8s.io/v1alpha1, kind: DecoratorController, metadata: {name: d, uid: d, generation: 1}, spec: {
+  resources: [{apiVersion: v1, resource: configmaps, annotationSelector: {matchAnnotations: {greet: "yes"}}}],
+  hooks: {sync: {webhook: {url: http://hooks.example.com}}}}}`
+	o := newObjects(newStream(), &problems{stream: newStream(), bySource: map[string][]string{}}, nil, nil, false, "libretto")
+	set := func(resource, text string) {
+		u := &unstructured.Unstructured{}
+		asJSON, err := yaml.YAMLToJSON([]byte(text))
+		if err = errors.Join(err, u.UnmarshalJSON(asJSON)); err != nil {
+			t.Fatal(err)
+		}
+		group := u.GroupVersionKind().Group
+		o.set(t.Context(), schema.GroupResource{Group: group, Resource: resource}, u)
+	}
+	for _, name := range []string{"with", "without"} {
+		set("configmaps", fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, uid: %[1]s}}", name))
+	}
+	check := func(reason string, want map[string]string) {
+		t.Helper()
+		got := map[string]string{}
+		for name, object := range shownIn(t, o.stream) {
+			got[name] = object.Role
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	set("configmaps", "{apiVersion: v1, kind: ConfigMap, metadata: {name: with, uid: with, annotations: {greet: 'yes'}}}")
+	set("decoratorcontrollers", decorator)
+	check("annotations select", map[string]string{"DecoratorController d": "definition", "ConfigMap with": "parent", "ConfigMap without": "other"})
+	edited := strings.NewReplacer("generation: 1", "generation: 2", "annotationSelector: {matchAnnotations:", "labelSelector: {matchLabels:")
+	set("decoratorcontrollers", edited.Replace(decorator))
+	check("an edit", map[string]string{"DecoratorController d": "definition", "ConfigMap with": "other", "ConfigMap without": "other"})
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -28,8 +25,10 @@ import (
 	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livedefinition"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
@@ -53,6 +52,8 @@ type objects struct {
 	live bool
 	// program is how users run this program.
 	program string
+	// planner plans definitions as if all resources were there.
+	planner plan.Planner
 
 	mu    sync.Mutex
 	byUID map[types.UID]*object
@@ -73,15 +74,11 @@ type object struct {
 	role, definition string
 }
 
-// definition is which parents a definition has.
+// definition is which parents a generation of a definition has.
 type definition struct {
-	name    string
-	parents []parentRule
-}
-
-type parentRule struct {
-	resource            schema.GroupResource
-	labels, annotations labels.Selector
+	name       string
+	generation int64
+	parents    []variant.ParentRule
 }
 
 // objectMessage is what the page gets of an object. Event is the first field.
@@ -112,6 +109,9 @@ func newObjects(
 		stream: stream, problems: problems, client: client, api: api, live: live, program: program, byUID: map[types.UID]*object{},
 		rules: map[types.UID]definition{}, failing: map[types.UID]string{}, unready: map[objectkey.Key]bool{},
 		followed: map[schema.GroupResource]bool{},
+		planner: plan.Planner{
+			Find: new(manifest.Set).Known().FindOrAssume, RevisionNamespace: metav1.NamespaceDefault, FieldManager: fieldManager,
+		},
 	}
 }
 
@@ -228,50 +228,22 @@ func metadataOf(u *unstructured.Unstructured) any {
 
 // isEstablished reports whether the API server serves what a CustomResourceDefinition defines.
 func isEstablished(u *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(condition any) bool {
-		fields, _ := condition.(map[string]any)
-		return fields["type"] == string(apiextensionsv1.Established) && fields["status"] == string(apiextensionsv1.ConditionTrue)
-	})
+	return readiness.Of(u).State == readiness.Ready
 }
 
 // define notes which parents a definition has, and how far its scripts have come. The lock is held.
 func (o *objects) define(u *unstructured.Unstructured) {
-	d := definition{name: apply.KeyOf(u).String()}
-	rules, _, _ := unstructured.NestedSlice(u.Object, "spec", "resources")
-	if rule, found, _ := unstructured.NestedMap(u.Object, "spec", "parentResource"); found {
-		rules = append(rules, rule)
+	d, known := o.rules[u.GetUID()]
+	o.showEdit(u, apply.KeyOf(u).String())
+	if known && d.generation == u.GetGeneration() {
+		return
 	}
-	for _, rule := range rules {
-		fields, _ := rule.(map[string]any)
-		apiVersion, _ := fields["apiVersion"].(string)
-		resource, _ := fields["resource"].(string)
-		if version, err := schema.ParseGroupVersion(apiVersion); err == nil {
-			d.parents = append(d.parents, parentRule{
-				resource: version.WithResource(resource).GroupResource(),
-				labels:   selectorOf(fields, "labelSelector"), annotations: selectorOf(fields, "annotationSelector"),
-			})
-		}
+	d.name, d.generation = apply.KeyOf(u).String(), u.GetGeneration()
+	if planned, refusal := o.planner.Plan(u); refusal == nil { // Otherwise the host goes by the spec before.
+		d.parents = planned.Config.Parents
 	}
-	o.showEdit(u, d.name)
-	if !reflect.DeepEqual(o.rules[u.GetUID()], d) {
-		o.rules[u.GetUID()] = d
-		o.showAll()
-	}
-}
-
-// selectorOf returns a selector of a rule. One that can't be read selects everything: the host says what is wrong with it.
-func selectorOf(rule map[string]any, field string) labels.Selector {
-	var given metav1.LabelSelector
-	fields, found := rule[field].(map[string]any)
-	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &given) != nil {
-		return labels.Everything()
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&given)
-	if err != nil {
-		return labels.Everything()
-	}
-	return selector
+	o.rules[u.GetUID()] = d
+	o.showAll()
 }
 
 // showEdit sends how far the scripts of a definition have come. The lock is held.
@@ -396,7 +368,9 @@ func (o *objects) roleOf(shown *object) (role, definition string) {
 	}
 	var names []string
 	for _, d := range o.rules {
-		if slices.ContainsFunc(d.parents, func(r parentRule) bool { return r.matches(shown) }) {
+		if slices.ContainsFunc(d.parents, func(r variant.ParentRule) bool {
+			return r.GroupResource() == shown.resource && r.Selects(shown.Unstructured)
+		}) {
 			names = append(names, d.name)
 		}
 	}
@@ -407,11 +381,6 @@ func (o *objects) roleOf(shown *object) (role, definition string) {
 		return roleChild, owner.definition
 	}
 	return roleOther, ""
-}
-
-func (r parentRule) matches(shown *object) bool {
-	return r.resource == shown.resource && r.labels.Matches(labels.Set(shown.GetLabels())) &&
-		r.annotations.Matches(labels.Set(shown.GetAnnotations()))
 }
 
 var stateNames = map[readiness.State]string{
