@@ -321,6 +321,8 @@ func TestMalformedBodies(t *testing.T) {
 		{"PATCH", one, operations, `[{"op": "remove", "path": "/metadata"}]`}, {"PATCH", one, apply, `x`}, {"PATCH", one, apply, `[]`},
 		{"PATCH", one, apply, `{"apiVersion": "v1", "kind": "Pod"}`}, {"PATCH", one + "/scale", merge, `{"spec": {"replicas": "x"}}`},
 		{"PUT", one + "/scale", "", `[]`}, {"DELETE", one, "", `[]`}, {"POST", one, "", `{}`}, {"PUT", collection, "", `{}`},
+		{"DELETE", one + "/scale", "", `{"spec": {"replicas": 0}}`}, {"POST", one + "/scale", "", `{"spec": {"replicas": 0}}`},
+		{"GET", "/api/v1/namespaces/default/serviceaccounts/default/token", "", `{}`},
 		{"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "", `[]`},
 		{"PATCH", builtIn, merge, `{"metadata": null}`}, {"PATCH", builtIn, merge, `{"metadata": {"name": "b"}}`}, {"PUT", builtIn, "", `{"data": 1}`},
 		{"PATCH", builtIn, operations, `[{"op": "remove", "path": "/metadata"}]`}, {"PATCH", builtIn, strategic, `{"metadata": {"name": "b"}}`},

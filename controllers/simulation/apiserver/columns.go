@@ -29,13 +29,11 @@ var metadataDocs = metav1.ObjectMeta{}.SwaggerDoc()
 var (
 	name = column{
 		metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metadataDocs["name"]},
-		func(object *unstructured.Unstructured, _ time.Time) any { return object.GetName() },
+		cell("metadata.name"),
 	}
 	age = column{
 		metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]},
-		func(object *unstructured.Unstructured, now time.Time) any {
-			return since(text(object, "metadata.creationTimestamp"), now)
-		},
+		cell("@metadata.creationTimestamp"),
 	}
 	// state is for built-in kinds of which no more is known.
 	state = column{
@@ -99,7 +97,7 @@ func since(text string, now time.Time) string {
 	return duration.HumanDuration(now.Sub(at))
 }
 
-// builtInColumns are the columns of tables of built-in kinds, between name and age, as NAME=CELL. See builtInCell.
+// builtInColumns are the columns of tables of built-in kinds, between name and age, as NAME=CELL. See cell.
 var builtInColumns = map[string]string{
 	"ConfigMap":                "Data=#data",
 	"Secret":                   "Type=type:Opaque;Data=#data",
@@ -122,12 +120,9 @@ func columnsOf(r memcluster.Resource) []column {
 	if cells == "" && readiness.InTable(r.Kind.GroupKind()) {
 		columns = append(columns, state)
 	}
-	for cell := range strings.SplitSeq(cells, ";") {
-		if title, from, ok := strings.Cut(cell, "="); ok {
-			columns = append(columns, column{
-				metav1.TableColumnDefinition{Name: title, Type: "string"},
-				func(object *unstructured.Unstructured, now time.Time) any { return builtInCell(object, from, now) },
-			})
+	for titled := range strings.SplitSeq(cells, ";") {
+		if title, from, ok := strings.Cut(titled, "="); ok {
+			columns = append(columns, column{metav1.TableColumnDefinition{Name: title, Type: "string"}, cell(from)})
 		}
 	}
 	if r.Kind.Kind == "Event" || r.Kind.Kind == "CustomResourceDefinition" {
@@ -136,23 +131,25 @@ func columnsOf(r memcluster.Resource) []column {
 	return append(columns, age)
 }
 
-// builtInCell returns a cell: a field, as PATH:DEFAULT, how long ago a time was, as @PATH, the number of items of a field, as #PATH, or of
+// cell returns what shows a field, as PATH:DEFAULT, how long ago a time was, as @PATH, the number of items of a field, as #PATH, or of
 // those of which a field is true, as #PATH?FIELD, or several of them with a slash between.
-func builtInCell(object *unstructured.Unstructured, from string, now time.Time) string {
-	var parts []string
-	for part := range strings.SplitSeq(from, "/") {
-		path, fallback, _ := strings.Cut(part, ":")
-		shown := text(object, path)
-		if counted, isCount := strings.CutPrefix(path, "#"); isCount {
-			shown = strconv.Itoa(count(object, counted))
-		} else if at, isTime := strings.CutPrefix(path, "@"); isTime {
-			shown = since(text(object, at), now)
-		} else if shown == "" {
-			shown = fallback
+func cell(from string) func(*unstructured.Unstructured, time.Time) any {
+	return func(object *unstructured.Unstructured, now time.Time) any {
+		var parts []string
+		for part := range strings.SplitSeq(from, "/") {
+			path, fallback, _ := strings.Cut(part, ":")
+			shown := text(object, path)
+			if counted, isCount := strings.CutPrefix(path, "#"); isCount {
+				shown = strconv.Itoa(count(object, counted))
+			} else if at, isTime := strings.CutPrefix(path, "@"); isTime {
+				shown = since(text(object, at), now)
+			} else if shown == "" {
+				shown = fallback
+			}
+			parts = append(parts, shown)
 		}
-		parts = append(parts, shown)
+		return strings.Join(parts, "/")
 	}
-	return strings.Join(parts, "/")
 }
 
 func count(object *unstructured.Unstructured, from string) int {

@@ -95,41 +95,45 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// handlers answer requests of a method. They write nothing if they return an error.
+type handlers map[string]func(*request, http.ResponseWriter) error
+
+var (
+	objectHandlers = handlers{
+		http.MethodGet: (*request).serveGet, http.MethodPut: (*request).serveUpdate, http.MethodPatch: (*request).servePatch,
+		http.MethodDelete: (*request).serveDelete,
+	}
+	collectionHandlers = handlers{
+		http.MethodGet: (*request).serveList, http.MethodPost: (*request).serveCreate, http.MethodDelete: (*request).serveDeleteCollection,
+	}
+	scaleHandlers = handlers{
+		http.MethodGet: (*request).serveScale, http.MethodPut: (*request).serveScale, http.MethodPatch: (*request).serveScale,
+	}
+	reviewHandlers = handlers{http.MethodPost: (*request).serveReview}
+	tokenHandlers  = handlers{http.MethodPost: (*request).serveToken}
+)
+
 // serve answers the request. It writes nothing if it returns an error.
 func (q *request) serve(w http.ResponseWriter) error {
+	handlers := objectHandlers
 	switch {
-	case q.resource.review != nil && q.Method == http.MethodPost:
-		return q.serveReview(w)
 	case q.resource.review != nil:
-		return apierrors.NewMethodNotSupported(q.resource.GroupResource(), strings.ToLower(q.Method))
+		handlers = reviewHandlers
 	case q.subresource == "scale" && q.resource.scale != nil:
-		return q.serveScale(w)
+		handlers = scaleHandlers
 	case q.subresource == "token" && q.resource.GroupVersionResource.Resource == "serviceaccounts":
-		return q.serveToken(w)
+		handlers = tokenHandlers
 	case q.subresource == "finalize" && q.resource.isNamespace() && q.Method == http.MethodPut:
 		q.subresource = ""
 	case q.subresource != "" && (q.subresource != "status" || !q.resource.HasStatus):
 		return notFound(q.Method)
+	case q.name == "":
+		handlers = collectionHandlers
 	}
-	isCollection := q.name == ""
-	switch {
-	case q.Method == http.MethodGet && isCollection:
-		return q.serveList(w)
-	case q.Method == http.MethodGet:
-		return q.serveGet(w)
-	case q.Method == http.MethodPost && isCollection:
-		return q.serveCreate(w)
-	case q.Method == http.MethodPut && !isCollection:
-		return q.serveUpdate(w)
-	case q.Method == http.MethodPatch && !isCollection:
-		return q.servePatch(w)
-	case q.Method == http.MethodDelete && isCollection:
-		return q.serveDeleteCollection(w)
-	case q.Method == http.MethodDelete:
-		return q.serveDelete(w)
-	default:
-		return apierrors.NewMethodNotSupported(q.resource.GroupResource(), strings.ToLower(q.Method))
+	if handle := handlers[q.Method]; handle != nil {
+		return handle(q, w)
 	}
+	return apierrors.NewMethodNotSupported(q.resource.GroupResource(), strings.ToLower(q.Method))
 }
 
 // endpoint returns the endpoint of a client for the request.

@@ -300,7 +300,7 @@ spec:
 		t.Helper()
 		eventually(t, func() error {
 			found, err := at.Get(t.Context(), "web", metav1.GetOptions{})
-			if err == nil && builtInCell(found, "status.readyReplicas:0", time.Now()) != want {
+			if err == nil && cell("status.readyReplicas:0")(found, time.Now()) != want {
 				err = fmt.Errorf("status is %v", found.Object["status"])
 			}
 			return err
