@@ -4,7 +4,8 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"sync"
+
+	"k8s.io/utils/lru"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -15,18 +16,19 @@ func remembering(all []engines.Definition) []engines.Definition {
 	for i, d := range all {
 		all[i].New = func(config engines.Config) (engines.Engine, error) {
 			engine, err := d.New(config)
-			return &memory{engine: engine, compiled: map[sourceKey]compiled{}}, err
+			return &memory{engine, lru.New(maxCompiled)}, err
 		}
 	}
 	return all
 }
 
+// maxCompiled is how many hooks are remembered: each name that a definition has while it is typed is that of another.
+const maxCompiled = 1000
+
 // memory is an engine that remembers what it compiled last of each hook.
 type memory struct {
-	engine engines.Engine
-
-	mu       sync.Mutex
-	compiled map[sourceKey]compiled
+	engine   engines.Engine
+	compiled *lru.Cache
 }
 
 // sourceKey names a hook of a definition.
@@ -44,17 +46,13 @@ func (m *memory) Compile(ctx context.Context, src engines.Source) (engines.Progr
 		return m.engine.Compile(ctx, src)
 	}
 	key := sourceKey{src.Owner, src.Hook, src.Script.Path}
-	m.mu.Lock()
-	before, known := m.compiled[key]
-	m.mu.Unlock()
-	if known && before.isOf(src.Script) {
+	known, _ := m.compiled.Get(key)
+	if before, isKnown := known.(compiled); isKnown && before.isOf(src.Script) {
 		return before.program, before.err
 	}
 	program, err := m.engine.Compile(ctx, src)
 	if ctx.Err() == nil && (err == nil || engines.KindOf(err) == engines.Invalid) {
-		m.mu.Lock()
-		m.compiled[key] = compiled{*src.Script, program, err}
-		m.mu.Unlock()
+		m.compiled.Add(key, compiled{*src.Script, program, err})
 	}
 	return program, err
 }
@@ -62,17 +60,16 @@ func (m *memory) Compile(ctx context.Context, src engines.Source) (engines.Progr
 // isOf reports whether a script would be compiled to the same: what is compiled depends on the names of all files, and on the content of
 // those that it consists of.
 func (c compiled) isOf(script *engines.Script) bool {
-	before := c.source
-	if before.Function != script.Function || before.Signature != script.Signature || before.Outline != script.Outline ||
-		before.Coverage != script.Coverage || before.MemoryBytes != script.MemoryBytes || len(before.Files) != len(script.Files) ||
-		!reflect.DeepEqual(before.Parameters, script.Parameters) {
+	before, now := c.source, *script
+	before.Files, before.Checked, now.Files, now.Checked = nil, nil, nil, nil
+	if len(c.source.Files) != len(script.Files) || !reflect.DeepEqual(before, now) {
 		return false
 	}
 	var used []engines.UsedFile
 	if c.err == nil {
 		used = c.program.Files()
 	}
-	for name, text := range before.Files {
+	for name, text := range c.source.Files {
 		now, there := script.Files[name]
 		isUsed := used == nil || slices.ContainsFunc(used, func(f engines.UsedFile) bool { return f.Path == name })
 		if !there || isUsed && now != text {
