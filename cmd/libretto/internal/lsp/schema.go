@@ -3,21 +3,19 @@ package lsp
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"slices"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/jsonschema"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/scriptcheck"
-	"github.com/libretto-k8s/libretto/manifests/crd"
+	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 )
 
 // testSchema returns the schema of files of tests, as one of a CustomResourceDefinition.
@@ -63,26 +61,16 @@ func simplify(value any) {
 	}
 }
 
-// definitionCRDs returns the CustomResourceDefinitions of the kinds of definition.
-var definitionCRDs = sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition {
-	var all []*apiextensionsv1.CustomResourceDefinition
-	names, err := fs.Glob(crd.Files, "*.yaml")
-	for _, name := range names {
-		read, _ := crd.Files.ReadFile(name)
-		parsed := &apiextensionsv1.CustomResourceDefinition{}
-		if err = yaml.Unmarshal(read, parsed); err == nil {
-			all = append(all, parsed)
-		}
-	}
+// schemaAt returns what objects have at a place, if that is known.
+func schemaAt(at yamlCursor, set *manifest.Set) (scriptcheck.Member, bool) {
+	crds := []*apiextensionsv1.CustomResourceDefinition{testSchema()}
+	own, err := validation.AllOwn()
 	if err != nil {
 		panic(err) // They are embedded.
 	}
-	return slices.Clip(all)
-})
-
-// schemaAt returns what objects have at a place, if that is known.
-func schemaAt(at yamlCursor, set *manifest.Set) (scriptcheck.Member, bool) {
-	crds := append(definitionCRDs(), testSchema())
+	for _, resource := range own {
+		crds = append(crds, resource.Definition)
+	}
 	if set != nil {
 		crds = append(crds, check.CRDs(set)...)
 	}

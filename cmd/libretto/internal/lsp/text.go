@@ -2,7 +2,7 @@ package lsp
 
 import (
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"go.lsp.dev/protocol"
 
@@ -25,30 +25,23 @@ func (t text) line(i int) string {
 // offset returns the line and the byte in it that are at a position.
 func (t text) offset(at protocol.Position) (line, column int) {
 	line = int(at.Line)
-	units := int(at.Character)
-	s := t.line(line)
-	for column < len(s) && units > 0 {
-		r, size := utf8.DecodeRuneInString(s[column:])
-		units -= unitsOf(r)
-		column += size
+	units, s := int(at.Character), t.line(line)
+	for i, r := range s {
+		if units <= 0 {
+			return line, i
+		}
+		units -= utf16.RuneLen(r)
 	}
-	return line, column
+	return line, len(s)
 }
 
 // position returns the position of a byte of a line.
 func (t text) position(line, column int) protocol.Position {
 	s, units := t.line(line), 0
 	for _, r := range s[:min(column, len(s))] {
-		units += unitsOf(r)
+		units += utf16.RuneLen(r)
 	}
 	return protocol.Position{Line: uint32(max(line, 0)), Character: uint32(units)}
-}
-
-func unitsOf(r rune) int {
-	if r > 0xffff {
-		return 2
-	}
-	return 1
 }
 
 func (t text) span(line, start, end int) protocol.Range {
@@ -62,11 +55,8 @@ func (t text) rangeOf(at engines.Location) protocol.Range {
 	if at.Column == 0 {
 		return t.span(line, len(s)-len(strings.TrimLeft(s, " \t")), len(strings.TrimRight(s, " \t")))
 	}
-	start := 0
-	for range at.Column - 1 {
-		_, size := utf8.DecodeRuneInString(s[start:])
-		start += size
-	}
+	runes := []rune(s)
+	start := len(string(runes[:min(at.Column-1, len(runes))]))
 	end := start
 	for end < len(s) && (spelling.InName(s[end]) || strings.IndexByte("-./", s[end]) >= 0 && end > start) {
 		end++
