@@ -111,6 +111,11 @@ func (p *program) explained(err error, hint string) {
 	if e.Location.File == "" && e.Kind == engines.Failed && e.Err == nil && !p.ofTests {
 		e.Location.File = p.script.Path
 	}
+	if e.Message == unset {
+		code, _ := codeAt(p.script.Files, e.Location)
+		e.Message = "ReferenceError: " + cmp.Or(code, "a variable") + " is read before it is set: " + p.tree.unsetAdvice(e.Location.File)
+		return
+	}
 	explain(p.script.Files, e, hint)
 }
 

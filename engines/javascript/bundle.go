@@ -20,8 +20,9 @@ type bundledTree struct {
 	code      string
 	sourceMap []byte
 	warnings  []*engines.Error
-	// used are the paths of the files that it is made of.
+	// used are the paths of the files that it is made of, which are in tree.
 	used []string
+	tree tree
 	// points are set by compile if coverage is.
 	coverage bool
 	points   []engines.CoveragePoint
@@ -50,7 +51,7 @@ const (
 )
 
 func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
-	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}, read: newCount()}
+	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}, imports: &sync.Map{}, read: newCount()}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundledTree{entry: script.Path, used: files.usedPaths(), coverage: script.Coverage, outlined: script.Outline}
+	b := &bundledTree{entry: script.Path, used: files.usedPaths(), tree: files, coverage: script.Coverage, outlined: script.Outline}
 	var err error
 	if b.warnings, err = files.buildWarnings(script.Path, result.Warnings); err != nil {
 		return nil, err

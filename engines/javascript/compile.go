@@ -30,6 +30,7 @@ func (b *bundledTree) compile() (*goja.Program, error) {
 	if err := expandPatterns(parsed); err != nil {
 		return nil, err
 	}
+	b.declareLexically(parsed)
 	if b.outlined {
 		b.outline = b.outlineOf(parsed)
 	}

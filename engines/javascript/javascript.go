@@ -55,7 +55,7 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 	if err != nil {
 		return nil, err
 	}
-	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings, ofTests: ofTests}
+	p := &program{code: code, script: src.Script, tree: built.tree, export: wanted(src), warnings: built.warnings, ofTests: ofTests}
 	if p.outline = built.outline; p.outline != nil {
 		p.outline.Function = p.export
 	}

@@ -69,6 +69,7 @@ func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	found, err := t.resolve(r)
 	switch {
 	case err == nil:
+		t.imports.Store([2]string{r.importer, found}, true)
 		return api.OnResolveResult{Path: found, Namespace: namespace}
 	case r.required && r.vendored(), t.keepImports:
 		warning := api.Message{Text: err.Error()}

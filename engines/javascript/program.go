@@ -18,6 +18,7 @@ type program struct {
 	code     *goja.Program
 	globals  []string // are the parts of globals.js that it may use
 	script   *engines.Script
+	tree     tree
 	export   string
 	warnings []*engines.Error
 	ofTests  bool

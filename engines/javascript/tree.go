@@ -19,6 +19,8 @@ type tree struct {
 	ofTests bool
 	// used has the paths of the files that were read.
 	used *sync.Map
+	// imports has the paths of a file and of one that it imports, for all that were resolved.
+	imports *sync.Map
 	// read is how many bytes the modules that were read have.
 	read *atomic.Int64
 	// keepImports is true if imports that nothing uses are resolved too.
