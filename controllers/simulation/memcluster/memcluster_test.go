@@ -8,10 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	testclock "k8s.io/utils/clock/testing"
 )
@@ -28,9 +31,49 @@ func newBoxes(t *testing.T, record func(Write)) (*Cluster, dynamic.ResourceInter
 	if err != nil {
 		t.Fatal(err)
 	}
-	resource.Drops, resource.Defaults = []string{"spec.unknown"}, map[string]any{"spec.color": "red"}
+	resource.Schema = boxSchema{drops: []string{"unknown"}, defaults: map[string]any{"color": "red"}}
 	c := New(testclock.NewFakePassiveClock(start), append(BuiltIn(), resource)...)
 	return c, c.Client(record).Resource(boxes).Namespace("default")
+}
+
+// boxSchema is a schema with fields of the spec that are dropped, or have defaults.
+type boxSchema struct {
+	drops    []string
+	defaults map[string]any
+}
+
+func (s boxSchema) Decode(object map[string]any) (dropped []string, err error) {
+	spec, _ := object["spec"].(map[string]any)
+	if spec == nil {
+		spec = map[string]any{}
+		object["spec"] = spec
+	}
+	for _, name := range s.drops {
+		if _, has := spec[name]; has {
+			dropped = append(dropped, "spec."+name)
+			delete(spec, name)
+		}
+	}
+	maps.DeleteFunc(spec, func(_ string, value any) bool { return value == nil })
+	for name, value := range s.defaults {
+		if _, has := spec[name]; !has {
+			spec[name] = value
+		}
+	}
+	return dropped, nil
+}
+
+func (boxSchema) Validate(object, old *unstructured.Unstructured) field.ErrorList {
+	if old != nil {
+		return apivalidation.ValidateObjectMetaAccessorUpdate(object, old, field.NewPath("metadata"))
+	}
+	return apivalidation.ValidateObjectMetaAccessor(object, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+}
+
+func (boxSchema) ValidateStatus(_, _ *unstructured.Unstructured) field.ErrorList { return nil }
+
+func (boxSchema) TypeConverter() (managedfields.TypeConverter, error) {
+	return managedfields.NewDeducedTypeConverter(), nil
 }
 
 func box(name string, fields map[string]any) *unstructured.Unstructured {

@@ -14,11 +14,9 @@ type Resource struct {
 	discovery.Resource
 	// Generation makes changes outside metadata and status increment metadata.generation.
 	Generation bool
-	// Drops are dotted paths of fields that are pruned.
-	Drops []string
-	// Defaults are default values by dotted path.
-	Defaults map[string]any
-	// Schema decodes and validates the objects. Nil means that Drops, Defaults and Rules are all that is known.
+	// PrunesStatus is set for a kind that has no status: the field is pruned.
+	PrunesStatus bool
+	// Schema decodes and validates the objects. Nil means that Rules are all that is known.
 	Schema Schema
 	// Rules are of a resource without a Schema. Nil means that nothing is refused but for its metadata.
 	Rules Rules
@@ -119,13 +117,10 @@ func BuiltIn() []Resource {
 	resources := make([]Resource, len(builtIns))
 	for i, b := range builtIns {
 		gv := schema.GroupVersion{Group: b.group, Version: b.version}
-		resources[i] = Resource{Generation: b.traits&generation != 0, Resource: discovery.Resource{
+		resources[i] = Resource{Generation: b.traits&generation != 0, PrunesStatus: b.traits&status == 0, Resource: discovery.Resource{
 			GroupVersionResource: gv.WithResource(b.resource), Kind: gv.WithKind(b.kind),
 			Namespaced: b.traits&namespaced != 0, HasStatus: b.traits&status != 0, Custom: b.group == ownGroup,
 		}}
-		if !resources[i].HasStatus {
-			resources[i].Drops = []string{"status"}
-		}
 	}
 	return resources
 }

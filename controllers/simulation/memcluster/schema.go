@@ -1,14 +1,10 @@
 package memcluster
 
 import (
-	"maps"
-	"strings"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -18,7 +14,7 @@ import (
 // decode reads an object as the API server does: unknown fields are dropped, defaults are filled in.
 func (t *table) decode(r *request, object *unstructured.Unstructured) error {
 	if t.Schema == nil {
-		t.applyTable(object)
+		object.Object, _ = t.readTable(object.Object)
 		return nil
 	}
 	dropped, err := t.Schema.Decode(object.Object)
@@ -35,8 +31,9 @@ func (t *table) decode(r *request, object *unstructured.Unstructured) error {
 
 // decoded returns an object as the API server reads it. It has metadata of its own, and shares what decoding leaves as it is.
 func (t *table) decoded(r *request, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if t.Schema == nil && !t.changes(sent) {
-		return withOwnMetadata(sent), nil
+	if t.Schema == nil {
+		read, _ := t.readTable(sent.Object)
+		return withOwnMetadata(&unstructured.Unstructured{Object: read}), nil
 	}
 	object := sent.DeepCopy()
 	return object, t.decode(r, object)
@@ -79,48 +76,13 @@ func (t *table) validateMetadata(object, old *unstructured.Unstructured) field.E
 // isPathSegment returns why a name cannot be a part of a URL.
 func isPathSegment(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
-// applyTable defaults and prunes an object of a resource that has no schema. It removes nulls, as for one
-// without nullable fields.
-func (t *table) applyTable(object *unstructured.Unstructured) {
-	for dotted, value := range t.Defaults {
-		fields := strings.Split(dotted, ".")
-		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
-			// A parent that is not an object has no default.
-			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...)
-		}
+// readTable returns an object of a resource without a schema as the API server reads it, and whether that differs from it: without nulls, as of
+// a kind without nullable fields.
+func (t *table) readTable(object map[string]any) (read map[string]any, differs bool) {
+	read = object
+	if t.PrunesStatus {
+		read, differs = jsonvalue.Without(object, "status")
 	}
-	for _, dropped := range t.Drops {
-		unstructured.RemoveNestedField(object.Object, strings.Split(dropped, ".")...)
-	}
-	dropNulls(object.Object)
-}
-
-// changes reports whether applyTable makes a difference to an object.
-func (t *table) changes(object *unstructured.Unstructured) bool {
-	for path := range t.Defaults {
-		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...); err == nil && !found {
-			return true
-		}
-	}
-	for _, path := range t.Drops {
-		if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...); found {
-			return true
-		}
-	}
-	_, differs := jsonvalue.WithoutNulls(object.Object)
-	return differs
-}
-
-func dropNulls(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		maps.DeleteFunc(v, func(_ string, item any) bool { return item == nil })
-		for _, item := range v {
-			dropNulls(item)
-		}
-	case []any:
-		for _, item := range v {
-			dropNulls(item)
-		}
-	}
+	read, hasNulls := jsonvalue.FieldsWithoutNulls(read)
+	return read, differs || hasNulls
 }

@@ -89,7 +89,10 @@ const maxStoredVersion = math.MaxInt64 / 2
 
 // read returns an object as the API server reads it that has stored it: the same one, unless that makes a difference.
 func (t *table) read(object *unstructured.Unstructured) *unstructured.Unstructured {
-	if t.Schema == nil && !t.changes(object) {
+	if t.Schema == nil {
+		if read, differs := t.readTable(object.Object); differs {
+			return &unstructured.Unstructured{Object: read}
+		}
 		return object
 	}
 	// What can't be decoded was stored under another schema, and is taken as it is.

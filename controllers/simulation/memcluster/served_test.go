@@ -25,7 +25,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed.Defaults, changed.Drops = map[string]any{"spec.color": "blue", "spec.shape": "round"}, []string{"spec.size"}
+	changed.Schema = boxSchema{drops: []string{"size"}, defaults: map[string]any{"color": "blue", "shape": "round"}}
 	c.Serve(changed)
 	got, err := at.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
