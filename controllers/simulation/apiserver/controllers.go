@@ -253,18 +253,9 @@ func (s *Server) syncNamespace(ctx context.Context, object *unstructured.Unstruc
 		}
 		return nil
 	}
-	left := 0
-	for _, r := range s.all() {
-		if r.Namespaced {
-			n, err := s.deleteAll(ctx, r, object.GetName())
-			if err != nil {
-				return err
-			}
-			left += n
-		}
-	}
-	if left > 0 || value(next, "spec.finalizers") == nil {
-		return nil
+	left, err := s.deleteAll(ctx, object.GetName(), func(r *resource) bool { return r.Namespaced })
+	if err != nil || left > 0 || value(next, "spec.finalizers") == nil {
+		return err
 	}
 	next.Object["spec"] = map[string]any{}
 	_, err = at.Update(ctx, next, metav1.UpdateOptions{})

@@ -116,37 +116,33 @@ func (s *Server) unserveOthers(group schema.GroupResource, served []string) {
 
 // deleteCRD deletes the objects of a CustomResourceDefinition, and lets it go once there are none.
 func (s *Server) deleteCRD(ctx context.Context, object *unstructured.Unstructured, group schema.GroupResource) error {
-	isEmpty := true
-	for _, r := range s.all() {
-		if r.GroupResource() != group {
-			continue
-		}
-		left, err := s.deleteAll(ctx, r, "")
-		if err != nil {
-			return err
-		}
-		isEmpty = isEmpty && left == 0
-	}
-	if !isEmpty {
-		return nil
+	left, err := s.deleteAll(ctx, "", func(r *resource) bool { return r.GroupResource() == group })
+	if err != nil || left > 0 {
+		return err
 	}
 	next := object.DeepCopy()
 	next.SetFinalizers(slices.DeleteFunc(next.GetFinalizers(), func(name string) bool {
 		return name == apiextensionsv1.CustomResourceCleanupFinalizer
 	}))
-	_, err := s.client.Resource(crds).Update(ctx, next, metav1.UpdateOptions{})
+	_, err = s.client.Resource(crds).Update(ctx, next, metav1.UpdateOptions{})
 	return err
 }
 
-// deleteAll deletes all objects of a resource, in one namespace or in all, and returns how many are left.
-func (s *Server) deleteAll(ctx context.Context, r *resource, namespace string) (left int, err error) {
-	at := (&request{resource: r, namespace: namespace}).endpoint(s.reader)
-	if err := at.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		return 0, err
+// deleteAll deletes all objects of some resources, in one namespace or in all, and returns how many are left.
+func (s *Server) deleteAll(ctx context.Context, namespace string, of func(*resource) bool) (left int, err error) {
+	for _, r := range s.all() {
+		if !of(r) {
+			continue
+		}
+		at := (&request{resource: r, namespace: namespace}).endpoint(s.reader)
+		if err := at.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return 0, err
+		}
+		list, err := at.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return 0, err
+		}
+		left += len(list.Items)
 	}
-	list, err := at.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return 0, err
-	}
-	return len(list.Items), nil
+	return left, nil
 }
