@@ -77,48 +77,26 @@ func (w *differenceWriter) file(nameA, nameB, a, b string) {
 			len(a), len(linesA), len(b), len(linesB)))
 		return
 	}
-	for _, group := range difflib.NewMatcher(linesA, linesB).GetGroupedOpCodes(contextLines) {
-		first, last := group[0], group[len(group)-1]
-		w.line("\x1b[36m", fmt.Sprintf("@@ -%s +%s @@", span(first.I1, last.I2), span(first.J1, last.J2)))
-		for _, code := range group {
-			if code.Tag == 'e' {
-				w.lines("", " ", linesA[code.I1:code.I2])
-				continue
-			}
-			w.lines("\x1b[31m", "-", linesA[code.I1:code.I2])
-			w.lines("\x1b[32m", "+", linesB[code.J1:code.J2])
-		}
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: linesA, B: linesB, Context: contextLines})
+	if err != nil {
+		w.err = err
+		return
+	}
+	for line := range strings.Lines(text) {
+		w.line(lineColours[line[0]], strings.TrimSuffix(line, "\n"))
 	}
 }
+
+// lineColours are those of lines by how they begin.
+var lineColours = map[byte]string{'@': "\x1b[36m", '-': "\x1b[31m", '+': "\x1b[32m"}
 
 // linesOf returns the lines of a text, the last one marked if it has no end.
 func linesOf(text string) []string {
-	if text == "" {
-		return nil
-	}
-	whole, ended := strings.CutSuffix(text, "\n")
-	lines := strings.Split(whole, "\n")
-	if !ended {
-		lines[len(lines)-1] += "\n\\ No newline at end of file"
+	lines := slices.Collect(strings.Lines(text))
+	if last := len(lines) - 1; last >= 0 && !strings.HasSuffix(text, "\n") {
+		lines[last] += "\n\\ No newline at end of file\n"
 	}
 	return lines
-}
-
-// span returns lines as the header of a hunk has them.
-func span(from, to int) string {
-	switch to - from {
-	case 0:
-		return fmt.Sprintf("%d,0", from)
-	case 1:
-		return fmt.Sprint(from + 1)
-	}
-	return fmt.Sprintf("%d,%d", from+1, to-from)
-}
-
-func (w *differenceWriter) lines(colour, sign string, lines []string) {
-	for _, line := range lines {
-		w.line(colour, sign+line)
-	}
 }
 
 // line writes a line without what a terminal obeys.
