@@ -64,7 +64,7 @@ func (r *Result) writeText(w io.Writer, colour bool) error {
 			at = paint(bold, at+":") + " "
 		}
 		severity := paint(colours[f.Severity], string(f.Severity)+":")
-		message := indented(strings.Join(append([]string{f.text()}, f.Detail...), "\n"))
+		message := indented(strings.Join(append([]string{f.Text()}, f.Detail...), "\n"))
 		if _, err := fmt.Fprintf(w, "%s%s %s [%s]\n", at, severity, message, f.Reason); err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ func (r *Result) writeText(w io.Writer, colour bool) error {
 	return err
 }
 
-// text returns the message with the object that it is about.
-func (f Finding) text() string {
+// Text returns the message with the object that it is about.
+func (f Finding) Text() string {
 	if f.Object == "" || strings.HasPrefix(f.Message, f.Object) {
 		return f.Message
 	}
@@ -120,7 +120,7 @@ var commands = map[Severity]string{Error: "error", Warning: "warning", Note: "no
 // writeGitHub writes workflow commands, which become annotations.
 func (r *Result) writeGitHub(w io.Writer) error {
 	for _, f := range r.Findings {
-		message := strings.Join(append([]string{f.text()}, f.Detail...), "\n")
+		message := strings.Join(append([]string{f.Text()}, f.Detail...), "\n")
 		if err := cli.WriteAnnotation(w, commands[f.Severity], f.Reason, f.Location, message); err != nil {
 			return err
 		}

@@ -89,14 +89,10 @@ func (s *server) show(ctx context.Context, path string) {
 }
 
 func diagnosticOf(f check.Finding, lines text) protocol.Diagnostic {
-	message := f.Message
-	if f.Object != "" && !strings.Contains(message, f.Object) {
-		message = f.Object + ": " + message
-	}
 	return protocol.Diagnostic{
 		Range: lines.rangeOf(f.Location), Severity: severities[f.Severity], Code: protocol.String(f.Reason),
 		CodeDescription: protocol.CodeDescription{Href: uri.URI(docs + cmp.Or(pages[f.Reason], listOfFindings))},
-		Source:          protocol.NewOptional(source), Message: protocol.String(strings.Join(append([]string{message}, f.Detail...), "\n")),
+		Source:          protocol.NewOptional(source), Message: protocol.String(strings.Join(append([]string{f.Text()}, f.Detail...), "\n")),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"go.lsp.dev/protocol"
 
@@ -22,10 +22,8 @@ type project struct {
 	folder string
 	// files are those that something was found in. Only the check that runs uses it.
 	files map[string]bool
-
-	mu sync.Mutex
 	// set is what was loaded last that had a definition.
-	set *manifest.Set
+	set atomic.Pointer[manifest.Set]
 }
 
 // loaded returns the set, or nil for no project.
@@ -33,9 +31,7 @@ func (p *project) loaded() *manifest.Set {
 	if p == nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.set
+	return p.set.Load()
 }
 
 // projectOf returns the project that a file is of, or nil: the nearest kustomization that is made of it, or else the nearest folder above
@@ -106,10 +102,8 @@ func (s *server) load(ctx context.Context, p *project) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.set == nil || len(set.Definitions) > 0 { // Else a definition is being typed, and the one before is of more use.
-		p.set = set
+	if p.loaded() == nil || len(set.Definitions) > 0 { // Else a definition is being typed, and the one before is of more use.
+		p.set.Store(set)
 	}
 	return set, nil
 }
