@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -369,6 +370,59 @@ func (s *session) send(request *http.Request) {
 	if response.StatusCode != http.StatusOK {
 		s.Errorf("%s %s: %s", request.Method, request.URL, response.Status)
 	}
+}
+
+// TestLogs reads by kubectl what hooks log.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	s := start(t, "hello", "--no-tests")
+	s.edits("hello.yaml", "const text", `console.log("for", parent.spec.who); const text`)
+	s.run("kubectl", greeting, "apply", "-f", "-")
+	s.eventually("it greets", func() bool { return s.is("ConfigMap moon-greeting", "child", "ready") })
+	const want = "CompositeController hello: sync: default/moon: for moon\n"
+	logs := func(args ...string) string {
+		return s.run("kubectl", "", append([]string{"-n", "libretto", "logs"}, args...)...)
+	}
+	if got := logs("deploy/libretto"); !strings.Contains(got, want) {
+		t.Errorf("it has logged %q, without %q", got, want)
+	}
+	for _, example := range []struct {
+		want string
+		args []string
+	}{
+		{`^\S+Z CompositeController hello: sync: default/\w+: for \w+\n$`, []string{"libretto", "--tail=1", "--timestamps"}},
+		{`^$`, []string{"libretto", "--since-time=2100-01-01T00:00:00Z"}},
+	} {
+		if got := logs(example.args...); !regexp.MustCompile(example.want).MatchString(got) {
+			t.Errorf("logs %q has %q, want %s", example.args, got, example.want)
+		}
+	}
+	s.checkFollowed()
+	response, err := http.Get(s.address + "/api/v1/namespaces/default/pods/other/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "logs deploy/libretto") {
+		t.Errorf("the log of another Pod is %s: %s", response.Status, text)
+	}
+}
+
+// checkFollowed follows the log until it has what is logged meanwhile.
+func (s *session) checkFollowed() {
+	s.Helper()
+	response, err := http.Get(s.address + "/api/v1/namespaces/libretto/pods/libretto/log?follow=true&tailLines=0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	s.run("kubectl", "", "patch", "greeting", "moon", "--type=merge", "-p", `{"spec": {"who": "sun"}}`)
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if lines.Text() == "CompositeController hello: sync: default/moon: for sun" {
+			return
+		}
+	}
+	s.Error("the log ends without what was logged while it was followed")
 }
 
 // TestCatset follows a set whose Pods come one after another, of a folder with a kustomization.

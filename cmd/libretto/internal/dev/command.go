@@ -192,6 +192,11 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !s.isLive {
+		if err := createHost(ctx, client); err != nil {
+			return nil, err
+		}
+	}
 	api, err := discovery.NewDiscoveryClientForConfig(s.config)
 	if err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /dev/v1/meta", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.meta) })
 	mux.HandleFunc("GET /dev/v1/passes/{id}", s.getPass)
 	if !s.meta.Live {
+		mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods/{name}/log", s.getLog)
 		mux.HandleFunc("POST /dev/v1/ready", s.postReady)
 	}
 	if s.meta.Edit {
