@@ -25,14 +25,18 @@ const html = fs.readFileSync(path.join(page, "index.html"), "utf8")
   .replace('<div id="page"></div>', '<section class="author" aria-label="Files"><div id="bar"></div><div id="tabs"></div><div id="editor"></div></section>\n<div id="page"></div>');
 fs.writeFileSync(path.join(to, "index.html"), html);
 
-// The licences of what the bundle holds.
-const bundled = new Set(Object.keys(metafile.inputs).map((input) => path.resolve(input).match(/^.*node_modules\/(@[^/]+\/)?[^/]+/)?.[0]).filter(Boolean));
-fs.writeFileSync(path.join(to, "LICENSES.txt"), [...bundled].sort().map((folder) => {
-  const licence = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-  return `${path.relative(path.join(root, "site/node_modules"), folder)}\n\n${licence ? fs.readFileSync(path.join(folder, licence), "utf8") : "see its package.json"}`;
+// The licences of what the bundle and the host hold.
+const go = (...args) => spawnSync("go", args, { encoding: "utf8", cwd: root, env: { ...process.env, GOOS: "js", GOARCH: "wasm" }, maxBuffer: 1 << 26 }).stdout;
+const goroot = go("env", "GOROOT").trim();
+const packages = Object.keys(metafile.inputs).map((input) => path.resolve(input).match(/^.*node_modules\/((?:@[^/]+\/)?[^/]+)/)).filter(Boolean);
+const modules = go("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}", "./cmd/libretto/playground").split("\n").filter(Boolean);
+const bundled = new Map([["Go", goroot], ...packages.map(([folder, name]) => [name, folder]), ...modules.map((line) => line.split(" "))]);
+fs.writeFileSync(path.join(to, "LICENSES.txt"), [...bundled].sort(([a], [b]) => a.localeCompare(b)).map(([name, folder]) => {
+  const licences = fs.readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file)).map((file) => fs.readFileSync(path.join(folder, file), "utf8"));
+  if (licences.length === 0) throw new Error(`${name} has no licence in ${folder}`);
+  return `${name}\n\n${licences.join("\n")}`;
 }).join("\n----\n\n"));
 
-const goroot = spawnSync("go", ["env", "GOROOT"], { encoding: "utf8" }).stdout.trim();
 fs.copyFileSync(path.join(goroot, "lib/wasm/wasm_exec.js"), path.join(to, "wasm_exec.js"));
 fs.writeFileSync(path.join(to, "libretto.wasm.gz"), zlib.gzipSync(fs.readFileSync(wasm), { level: 9 }));
 
