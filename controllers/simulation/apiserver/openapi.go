@@ -10,8 +10,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation/validation"
 )
 
-// openAPIV2 is the format of the OpenAPI document of version 2. It is an empty message, without kinds: kubectl asks for it if version 3 does
-// not have the kind of a file, and says that there is no such kind if this one does not have it either.
+// openAPIV2 is the format of the OpenAPI document of version 2. It is an empty message, without kinds: kubectl asks for it if version 3
+// does not have the kind of a file, and says that there is no such kind if this one does not have it either.
 const openAPIV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 // apiPath returns the path of a group and version.

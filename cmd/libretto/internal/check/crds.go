@@ -6,8 +6,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// checkCRD reports that a CustomResourceDefinition is not what its short schema says, and what the API server would refuse in it and was not
-// found when it was read.
+// checkCRD reports that a CustomResourceDefinition is not what its short schema says, and what the API server would refuse in it and was
+// not found when it was read.
 func (r *run) checkCRD(object *manifest.CRD) error {
 	if outdated := crd.Outdated(object.Location); outdated != "" {
 		at := engines.Location{File: object.Location.File, Line: 1}

@@ -47,8 +47,8 @@ func Make(file string, text []byte) ([]byte, error) {
 // madeOf matches the first line of what Make returns.
 var madeOf = regexp.MustCompile(`^# Made by libretto crd of ([^/\n]+): edit that\.\n`)
 
-// Outdated returns why a CustomResourceDefinition is not what Make makes of the short schema beside its file that it was made of, or "": then
-// it is, or there is no such schema. Of several in a file the first one tells.
+// Outdated returns why a CustomResourceDefinition is not what Make makes of the short schema beside its file that it was made of, or "":
+// then it is, or there is no such schema. Of several in a file the first one tells.
 func Outdated(at engines.Location) string {
 	text, _ := os.ReadFile(at.File) // What can't be read has no first line.
 	found := madeOf.FindSubmatch(text)
