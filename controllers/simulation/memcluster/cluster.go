@@ -73,8 +73,8 @@ func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
 	return c
 }
 
-// Serve makes the cluster serve a resource. If it does already, its objects stay, and are read by the new schema from then on. As with an
-// API server that is no change of them: they keep their versions, and watches are sent nothing.
+// Serve makes the cluster serve a resource. If it does already, its objects stay. What the new schema changes of them is stored: an API
+// server makes no new version of that, and ends the watches, so that clients list again.
 func (c *Cluster) Serve(r Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,9 +93,10 @@ func (c *Cluster) serve(r Resource) {
 	delete(c.byKind, t.Kind)
 	t.Resource, t.fields = r, nil
 	c.tables[r.GroupVersionResource], c.byKind[r.Kind] = t, t
-	for key, object := range t.objects {
-		if read, err := t.decoded(&request{}, object); err == nil { // What can't be read stays as it is.
-			t.objects[key] = read
+	for _, object := range t.sorted() {
+		// What can't be read stays as it is.
+		if read, err := t.decoded(&request{}, object); err == nil && !isEqual(object.Object, read.Object) {
+			c.store(t, watch.Modified, read)
 		}
 	}
 }

@@ -31,13 +31,13 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"color": "red", "shape": "round"}, got.Object["spec"]); diff != "" || got.GetResourceVersion() != "1" {
-		t.Errorf("what is there is read by the new schema, and is no new version: %s\n-want +got:\n%s", got.GetResourceVersion(), diff)
+	if diff := cmp.Diff(map[string]any{"color": "red", "shape": "round"}, got.Object["spec"]); diff != "" || got.GetResourceVersion() != "2" {
+		t.Errorf("what is there is stored by the new schema, as version %s\n-want +got:\n%s", got.GetResourceVersion(), diff)
 	}
 	if got := create(t, at, box("b", map[string]any{"spec": map[string]any{}})); got.Object["spec"].(map[string]any)["color"] != "blue" {
 		t.Errorf("by the new schema: %v", got.Object)
 	}
-	if diff := cmp.Diff([]string{"ADDED b"}, nextEventsOf(t, w, 1)); diff != "" {
+	if diff := cmp.Diff([]string{"MODIFIED a", "ADDED b"}, nextEventsOf(t, w, 2)); diff != "" {
 		t.Errorf("the watch goes on\n-want +got:\n%s", diff)
 	}
 	c.Unserve(boxes)
