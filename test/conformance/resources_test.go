@@ -3,7 +3,11 @@ package conformance
 import (
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -49,9 +53,52 @@ func (r *resources) add(c customResource) error {
 	if err != nil {
 		return err
 	}
-	resource.Drops, resource.Defaults = c.Drops, c.Defaults
+	if len(c.Drops)+len(c.Defaults) > 0 {
+		resource.Schema = pathSchema{resource, c.Drops, c.Defaults}
+	}
 	r.list = append(r.list, resource)
 	return nil
+}
+
+// pathSchema is a schema of which no more is known than fields that are dropped, or have defaults, by dotted path.
+type pathSchema struct {
+	memcluster.Resource
+	drops    []string
+	defaults map[string]any
+}
+
+// Decode drops and defaults fields. A parent that is no object has no default.
+func (s pathSchema) Decode(object map[string]any) (dropped []string, err error) {
+	for path, value := range s.defaults {
+		fields := strings.Split(path, ".")
+		if _, found, err := unstructured.NestedFieldNoCopy(object, fields...); err == nil && !found {
+			_ = unstructured.SetNestedField(object, runtime.DeepCopyJSONValue(value), fields...)
+		}
+	}
+	for _, path := range s.drops {
+		fields := strings.Split(path, ".")
+		if _, found, _ := unstructured.NestedFieldNoCopy(object, fields...); found {
+			dropped = append(dropped, path)
+			unstructured.RemoveNestedField(object, fields...)
+		}
+	}
+	return dropped, nil
+}
+
+// Validate checks the metadata.
+func (s pathSchema) Validate(object, old *unstructured.Unstructured) field.ErrorList {
+	if old != nil {
+		return apivalidation.ValidateObjectMetaAccessorUpdate(object, old, field.NewPath("metadata"))
+	}
+	return apivalidation.ValidateObjectMetaAccessor(object, s.Namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+}
+
+// ValidateStatus accepts any status.
+func (pathSchema) ValidateStatus(_, _ *unstructured.Unstructured) field.ErrorList { return nil }
+
+// TypeConverter deduces types from values.
+func (pathSchema) TypeConverter() (managedfields.TypeConverter, error) {
+	return managedfields.NewDeducedTypeConverter(), nil
 }
 
 // read adds the resources of resources.yaml.
