@@ -60,7 +60,7 @@ func New(config Config) *Variant {
 	v := &Variant{
 		config:   config,
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
-		children: variant.NewPlacement("children", config.Children),
+		children: variant.NewPlacement("children", "childResources", config.Children),
 		sync:     newHook(v1alpha1.SyncHook, hooks.Sync),
 		label:    namedDefinition(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),

@@ -152,12 +152,12 @@ func TestDesired(t *testing.T) {
 		"Undeclared": {
 			reason: "A kind that is not declared is refused by name.", parent: namespacedParent,
 			answer: `{children: [{apiVersion: v1, kind: Service, metadata: {name: a}}]}`,
-			err:    `children[0]: v1 Service is not among the definition's resources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
+			err:    `children[0]: v1 Service is not among spec.childResources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
 		},
 		"OtherVersion": {
 			reason: "Another version of a declared kind is refused too.", parent: namespacedParent,
 			answer: `{children: [{apiVersion: v2, kind: Pod, metadata: {name: a}}]}`,
-			err:    `children[0]: v2 Pod is not among the definition's resources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
+			err:    `children[0]: v2 Pod is not among spec.childResources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
 		},
 		"Twice": {
 			reason: "One identity twice is refused.", parent: namespacedParent,

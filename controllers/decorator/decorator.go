@@ -41,7 +41,7 @@ func New(config Config) *Variant {
 	return &Variant{
 		definition:  config.Definition,
 		mark:        variant.Mark{Annotation: v1alpha1.DecoratorAnnotation, Name: v1alpha1.UniqueName(&definition)},
-		attachments: variant.NewPlacement("attachments", config.Attachments),
+		attachments: variant.NewPlacement("attachments", "attachments", config.Attachments),
 		sync:        newHook(v1alpha1.SyncHook, hooks.Sync),
 		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize),
 	}

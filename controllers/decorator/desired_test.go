@@ -96,12 +96,12 @@ func TestDesired(t *testing.T) {
 		"Undeclared": {
 			reason: "A kind that is not declared is refused by name.",
 			answer: `{attachments: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]}`,
-			err:    `attachments[0]: v1 Secret is not among the definition's resources, which have v1 Service, rbac.authorization.k8s.io/v1 ClusterRole`,
+			err:    `attachments[0]: v1 Secret is not among spec.attachments, which have v1 Service, rbac.authorization.k8s.io/v1 ClusterRole`,
 		},
 		"NoneDeclared": {
 			reason: "A definition without attachments can't have any.", none: true,
 			answer: `{attachments: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]}`,
-			err:    `attachments[0]: v1 Secret is not among the definition's resources, which have none`,
+			err:    `attachments[0]: v1 Secret is not among spec.attachments, which have none`,
 		},
 		"Twice": {
 			reason: "One identity twice is refused.",

@@ -140,7 +140,7 @@ func TestDesired(t *testing.T) {
 		},
 		"Undeclared": {
 			reason: "A kind that is not declared is refused.", inputs: []string{a}, answers: []string{`{outputs: [{apiVersion: v1, kind: Secret, metadata: {name: x}}]}`},
-			want: outcome{Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: outputs[0]: v1 Secret is not among the definition's resources, which have v1 Pod"}},
+			want: outcome{Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: outputs[0]: v1 Secret is not among spec.outputResources, which have v1 Pod"}},
 		},
 		"TwiceInOne": {
 			reason: "One input can't have an output twice.", inputs: []string{a}, answers: []string{`{outputs: [{apiVersion: v1, kind: Pod, metadata: {name: x}}, {apiVersion: v1, kind: Pod, metadata: {name: x, namespace: prod}}]}`},

@@ -45,7 +45,7 @@ func New(config Config) *Variant {
 	return &Variant{
 		definition:  definition,
 		mark:        variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: v1alpha1.UniqueName(&definition)},
-		outputs:     variant.NewPlacement("outputs", config.Outputs),
+		outputs:     variant.NewPlacement("outputs", "outputResources", config.Outputs),
 		mapped:      newHook(v1alpha1.MapHookName, hooks.Map),
 		tombstone:   newHook(v1alpha1.TombstoneHook, hooks.Tombstone),
 		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, "status", "finalized"),

@@ -15,6 +15,7 @@ import (
 // and the parent's scope, and adds the namespace if the hook leaves it out.
 type Placement struct {
 	field            string
+	declaredIn       string // the field of the spec that has the rules
 	defaultNamespace string // of objects of a cluster-scoped parent
 	kinds            []schema.GroupVersionKind
 	rules            map[schema.GroupVersionKind]ChildRule
@@ -24,10 +25,10 @@ type Placement struct {
 // argument.
 type FinishFunc func(object *unstructured.Unstructured) (finished *unstructured.Unstructured, problem string)
 
-// NewPlacement returns a placement for a list of a response, such as "children", by the rules of
-// the definition.
-func NewPlacement(field string, rules []ChildRule) *Placement {
-	p := &Placement{field: field, rules: map[schema.GroupVersionKind]ChildRule{}}
+// NewPlacement returns a placement for a list of a response, such as "children", by the rules that a
+// field of the definition's spec has, such as "childResources".
+func NewPlacement(field, declaredIn string, rules []ChildRule) *Placement {
+	p := &Placement{field: field, declaredIn: declaredIn, rules: map[schema.GroupVersionKind]ChildRule{}}
 	for _, rule := range rules {
 		p.kinds = append(p.kinds, rule.Kind)
 		p.rules[rule.Kind] = rule
@@ -75,8 +76,8 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 func (p *Placement) place(parent, object *unstructured.Unstructured, finish FinishFunc) (*unstructured.Unstructured, string) {
 	rule, declared := p.rules[object.GroupVersionKind()]
 	if !declared {
-		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s",
-			kindName(object.GroupVersionKind()), p.declaredKinds())
+		return nil, fmt.Sprintf("%s is not among spec.%s, which have %s",
+			kindName(object.GroupVersionKind()), p.declaredIn, p.declaredKinds())
 	}
 	namespace, problem := p.namespaceFor(parent, rule, object)
 	if problem != "" {

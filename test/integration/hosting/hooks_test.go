@@ -30,7 +30,7 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 		"no-name":    {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}]}`, "children[0].metadata.name: is required"},
 		"misspelt":   {`{"Children": []}`, `children: is required`},
 		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`,
-			"v1 Secret is not among the definition's resources"},
+			"v1 Secret is not among spec.childResources"},
 		"twice": {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
 	}
 	e := newEnv(t)
