@@ -249,15 +249,20 @@ func (r *runner) kindOf(apiVersion, kind string) (schema.GroupVersionKind, error
 	}
 }
 
-// named returns an empty object with a name.
-func (e *editor) named(name ObjectName) (*unstructured.Unstructured, memcluster.Resource, error) {
+// named returns an empty object with a name, and its endpoint.
+func (e *editor) named(name ObjectName) (*unstructured.Unstructured, dynamic.ResourceInterface, error) {
 	kind, namespace, local := name.split()
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": kind}}
 	object.SetName(local)
 	if namespace != "" {
 		object.SetNamespace(namespace)
 	}
-	return e.complete(object)
+	object, _, err := e.complete(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, err := e.endpoint(object)
+	return object, at, err
 }
 
 func (e *editor) endpoint(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
@@ -337,11 +342,7 @@ func (e *editor) merge(at dynamic.ResourceInterface, name string, body any, subr
 }
 
 func (e *editor) patch(p Patch) error {
-	object, _, err := e.named(p.Object)
-	if err != nil {
-		return err
-	}
-	at, err := e.endpoint(object)
+	object, at, err := e.named(p.Object)
 	if err != nil {
 		return err
 	}
@@ -404,11 +405,7 @@ func patched(ctx context.Context, object *unstructured.Unstructured, operations 
 }
 
 func (e *editor) delete(d Deletion) error {
-	object, _, err := e.named(d.Object)
-	if err != nil {
-		return err
-	}
-	at, err := e.endpoint(object)
+	object, at, err := e.named(d.Object)
 	if err != nil {
 		return err
 	}
@@ -421,11 +418,7 @@ func (e *editor) delete(d Deletion) error {
 
 // loseReadiness makes an object not ready, if it is there and is ready.
 func (e *editor) loseReadiness(name ObjectName) error {
-	object, _, err := e.named(name)
-	if err != nil {
-		return err
-	}
-	at, err := e.endpoint(object)
+	object, at, err := e.named(name)
 	if err != nil {
 		return err
 	}
