@@ -62,14 +62,8 @@ func runBundle(ctx context.Context, w cli.Process, o *bundleOptions, args []stri
 	if o.output != "yaml" {
 		return cli.Cannot(fmt.Errorf("-o %s: there is yaml", o.output))
 	}
-	return check.Files(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
-		if result.Count(check.Error) == 0 {
-			return cli.Cannot(o.write(ctx, w, set, registry))
-		}
-		if err := result.Write(w.Stderr, "text", false); err != nil {
-			return cli.Cannot(err)
-		}
-		return cli.ExitWith(cli.ExitProblems, nil)
+	return check.Passing(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry) error {
+		return o.write(ctx, w, set, registry)
 	})
 }
 

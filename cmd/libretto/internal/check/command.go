@@ -101,3 +101,18 @@ func Files(
 	}
 	return then(set, registry, result)
 }
+
+// Passing does so if nothing is found that the host would not accept or not load. Otherwise it writes what is found to standard error.
+func Passing(
+	ctx context.Context, w cli.Process, files *cli.ManifestFlags, args []string, then func(*manifest.Set, *engines.Registry) error,
+) error {
+	return Files(ctx, w, files, args, func(set *manifest.Set, registry *engines.Registry, result *Result) error {
+		if result.Count(Error) == 0 {
+			return cli.Cannot(then(set, registry))
+		}
+		if err := result.Write(w.Stderr, "text", false); err != nil {
+			return cli.Cannot(err)
+		}
+		return cli.ExitWith(cli.ExitProblems, nil)
+	})
+}

@@ -63,15 +63,7 @@ Credentials are those that docker login has stored, or one of its helpers.`,
 
 // run pushes a folder, unless the definitions that are given have errors.
 func (o *pushOptions) run(ctx context.Context, w cli.Process, to, folder string) error {
-	err := check.Files(ctx, w, &o.manifests, nil, func(_ *manifest.Set, _ *engines.Registry, result *check.Result) error {
-		if result.Count(check.Error) == 0 {
-			return cli.Cannot(o.push(ctx, w, to, folder))
-		}
-		if err := result.Write(w.Stderr, "text", false); err != nil {
-			return cli.Cannot(err)
-		}
-		return cli.ExitWith(cli.ExitProblems, nil)
-	})
+	err := check.Passing(ctx, w, &o.manifests, nil, func(*manifest.Set, *engines.Registry) error { return o.push(ctx, w, to, folder) })
 	if errors.Is(err, cli.ErrNoFiles) {
 		return cli.Cannot(o.push(ctx, w, to, folder))
 	}

@@ -62,14 +62,8 @@ func runRevision(ctx context.Context, w cli.Process, o *revisionOptions, args []
 	if err := cli.OneOf("-o", o.output, cli.TextFormats); err != nil {
 		return cli.Cannot(err)
 	}
-	return check.Files(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
-		if result.Count(check.Error) == 0 {
-			return cli.Cannot(o.write(w, set, registry))
-		}
-		if err := result.Write(w.Stderr, "text", false); err != nil {
-			return cli.Cannot(err)
-		}
-		return cli.ExitWith(cli.ExitProblems, nil)
+	return check.Passing(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry) error {
+		return o.write(w, set, registry)
 	})
 }
 
