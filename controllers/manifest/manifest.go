@@ -156,6 +156,15 @@ func Load(ctx context.Context, options Options) (*Set, error) {
 	return s, s.addDirectories()
 }
 
+// LoadValid returns what Load does if there are no problems, and else these as one error.
+func LoadValid(ctx context.Context, options Options) (*Set, error) {
+	s, err := Load(ctx, options)
+	if err == nil {
+		err = s.Err()
+	}
+	return s, err
+}
+
 // loaded is an object and the files that its keys are from, if it was generated from files.
 type loaded struct {
 	*document.Object

@@ -179,10 +179,7 @@ func (w *writer) test(ctx context.Context, c Case, sources []*unstructured.Unstr
 		fmt.Fprintf(&files, "---\n%s", text)
 	}
 	namespace := c.Reading.Parent.GetNamespace()
-	set, err := manifest.Load(ctx, manifest.Options{Filenames: []string{"-"}, Stdin: &files, Namespace: namespace})
-	if err == nil {
-		err = set.Err()
-	}
+	set, err := manifest.LoadValid(ctx, manifest.Options{Filenames: []string{"-"}, Stdin: &files, Namespace: namespace})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Subject.Name(), err)
 	}

@@ -119,10 +119,7 @@ func runDiff(ctx context.Context, w cli.Process, o *diffOptions, args []string) 
 	}
 	ctx, cancel := cli.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	set, err := manifest.Load(ctx, files)
-	if err == nil {
-		err = set.Err()
-	}
+	set, err := manifest.LoadValid(ctx, files)
 	if err != nil {
 		return cli.Cannot(err)
 	}

@@ -110,10 +110,7 @@ func run(ctx context.Context, w cli.Process, o *options, args []string) error {
 	if err != nil {
 		return cli.Cannot(err)
 	}
-	set, err := manifest.Load(ctx, files)
-	if err == nil {
-		err = set.Err()
-	}
+	set, err := manifest.LoadValid(ctx, files)
 	if err == nil && len(set.Definitions) == 0 {
 		err = errors.New(set.NoDefinition())
 	}

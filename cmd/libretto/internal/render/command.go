@@ -129,10 +129,7 @@ func runRender(ctx context.Context, w cli.Process, o *renderOptions, args []stri
 		return cli.Cannot(err)
 	}
 	defer stop()
-	if options.Set, err = manifest.Load(ctx, files); err != nil {
-		return cli.Cannot(err)
-	}
-	if err := options.Set.Err(); err != nil {
+	if options.Set, err = manifest.LoadValid(ctx, files); err != nil {
 		return cli.Cannot(err)
 	}
 	options.Namespace, options.Engines = o.manifests.Namespace, registry

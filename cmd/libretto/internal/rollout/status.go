@@ -166,10 +166,7 @@ func (o *statusOptions) wanted(
 	}
 	config.Engines = registry
 	identify := func(d *livedefinition.Definition) (string, error) {
-		if config.Set, err = manifest.Load(ctx, files); err == nil {
-			err = config.Set.Err()
-		}
-		if err != nil {
+		if config.Set, err = manifest.LoadValid(ctx, files); err != nil {
 			return "", err
 		}
 		id, named, err := config.Identify(ctx, d.Object)

@@ -146,10 +146,7 @@ func declareResources(ctx context.Context, w cli.Process, o *Flags) (string, err
 
 // load loads the files of --crd.
 func (o *Flags) load(ctx context.Context, w cli.Process) (*manifest.Set, error) {
-	set, err := manifest.Load(ctx, manifest.Options{Filenames: o.Crds, Stdin: w.Stdin, IsScript: standard.IsScript})
-	if err == nil {
-		err = set.Err()
-	}
+	set, err := manifest.LoadValid(ctx, manifest.Options{Filenames: o.Crds, Stdin: w.Stdin, IsScript: standard.IsScript})
 	if err == nil && len(set.CRDs) == 0 && len(set.Definitions) == 0 {
 		err = fmt.Errorf("--crd %s: there is no CustomResourceDefinition and no definition among the files", strings.Join(o.Crds, " "))
 	}
