@@ -98,8 +98,6 @@ func (s *server) inYAML(ctx context.Context, path string, at yamlCursor, lines t
 		return itemsOf(protocol.CompletionItemKindFile, pathsFrom(filepath.Dir(path), at.word))
 	case "case":
 		return itemsOf(protocol.CompletionItemKindReference, casesAbove(lines, line))
-	case "definitionRef":
-		return itemsOf(protocol.CompletionItemKindReference, namesOf(set))
 	}
 	if !known {
 		return nil
@@ -159,15 +157,4 @@ func casesAbove(lines text, line int) []string {
 		}
 	}
 	return names[:max(0, len(names)-1)] // The last one is the case itself.
-}
-
-// namesOf returns the names of definitions.
-func namesOf(set *manifest.Set) []string {
-	var names []string
-	if set != nil {
-		for _, d := range set.Definitions {
-			names = append(names, d.GetName())
-		}
-	}
-	return names
 }
