@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ could not be run. Findings go to standard output.`,
 	}
 	o.manifests.AddTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "format: "+strings.Join(Formats, ", ")+" (annotations of a workflow)")
-	cli.CompleteFlag(c, "output", Formats...)
+	cli.LimitFlag(c, "output", Formats...)
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	cli.Finish(c, cli.Conduct{
 		Success: "no errors", Problems: "an error was found, or with `--strict` a warning",
@@ -54,9 +53,6 @@ could not be run. Findings go to standard output.`,
 
 // runCheck checks, and returns an *cli.ExitError unless all is well.
 func runCheck(ctx context.Context, w cli.Process, o *checkOptions, args []string) error {
-	if !slices.Contains(Formats, o.output) {
-		return cli.Cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(Formats, ", ")))
-	}
 	return Files(ctx, w, &o.manifests, args, func(set *manifest.Set, _ *engines.Registry, result *Result) error {
 		for _, file := range set.Skipped {
 			fmt.Fprintf(w.Stderr, "%s: left out: it is no manifest\n", file)

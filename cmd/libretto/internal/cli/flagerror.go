@@ -26,6 +26,9 @@ func Finish(c *cobra.Command, promise Conduct) {
 
 // explainFlag returns the error of a flag with what to do: the flag that is like an unknown one, or the command that lists them.
 func explainFlag(c *cobra.Command, err error) error {
+	if limit := (*limitError)(nil); errors.As(err, &limit) {
+		return limit
+	}
 	text := noNumber.ReplaceAllString(err.Error(), ": must be a number")
 	text = noDuration.ReplaceAllString(text, ": must be a duration, such as 30s or 5m")
 	if unknown, ok := strings.CutPrefix(text, "unknown flag: --"); ok {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -16,14 +15,6 @@ import (
 
 // TextFormats are the formats of -o of commands that print text for people or JSON for programs.
 var TextFormats = []string{"text", "json"}
-
-// OneOf returns an error unless the value of a flag is one of a few.
-func OneOf(flag, value string, values []string) error {
-	if !slices.Contains(values, value) {
-		return fmt.Errorf("%s %s: there are %s", flag, value, strings.Join(values, ", "))
-	}
-	return nil
-}
 
 // WriteJSON writes a value as JSON for people and programs.
 func WriteJSON(out io.Writer, value any) error {

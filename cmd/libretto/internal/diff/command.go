@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +63,7 @@ of these.`,
 	}
 	o.addTo(c.Flags())
 	o.host.AddTo(c)
-	cli.CompleteFlag(c, "output", diffFormats...)
+	cli.LimitFlag(c, "output", diffFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
 		Problems: "something would be deleted or recreated, or a parent fails",
@@ -91,9 +90,6 @@ func (o *diffOptions) addTo(f *pflag.FlagSet) {
 // query returns which parents are asked for.
 func (o *diffOptions) query() (livecluster.Query, error) {
 	q := livecluster.Query{Namespace: o.manifests.Namespace, MaxParents: o.maxParents}
-	if !slices.Contains(diffFormats, o.output) {
-		return q, fmt.Errorf("-o %s: there are %s", o.output, strings.Join(diffFormats, ", "))
-	}
 	if o.maxParents < 0 {
 		return q, fmt.Errorf("--max-parents %d: must not be negative", o.maxParents)
 	}

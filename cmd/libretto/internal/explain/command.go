@@ -3,8 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +45,7 @@ What is read is read with your own rights; no host is needed.`,
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
 	c.Flags().BoolVar(&o.all, "all", false,
 		"print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
-	cli.CompleteFlag(c, "output", explainFormats...)
+	cli.LimitFlag(c, "output", explainFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success:  "the parent is as wanted",
 		Problems: "something would be written, waits or fails, or a definition is not well",
@@ -59,9 +57,6 @@ What is read is read with your own rights; no host is needed.`,
 
 // runExplain tells the story, and returns an *cli.ExitError unless the parent is as wanted.
 func runExplain(ctx context.Context, w cli.Process, o *explainOptions, args []string) error {
-	if !slices.Contains(explainFormats, o.output) {
-		return cli.Cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(explainFormats, ", ")))
-	}
 	ctx, cancel := cli.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	p, err := o.Find(ctx, w, args)

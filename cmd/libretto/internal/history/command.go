@@ -38,7 +38,7 @@ last ten that served. With one REVISION, its number or ID, list the files; with
 	o.AddTo(c.Flags())
 	o.AddHostNamespace(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
-	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.LimitFlag(c, "output", cli.TextFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success: "always", Cannot: "a flag is wrong, there is no such definition or revision, or the cluster can't be read",
 		Stdout: "the revisions, files or difference", Stderr: "warnings; errors", Colour: "the difference",
@@ -47,9 +47,6 @@ last ten that served. With one REVISION, its number or ID, list the files; with
 }
 
 func runHistory(ctx context.Context, w cli.Process, o *historyOptions, args []string) error {
-	if err := cli.OneOf("-o", o.output, cli.TextFormats); err != nil {
-		return cli.Cannot(err)
-	}
 	ctx, cancel := cli.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	client, d, err := o.Find(ctx, w, args[0])

@@ -138,7 +138,7 @@ func (o *WriteFlags) AddTo(c *cobra.Command) {
 	o.Flags.AddTo(c.Flags())
 	c.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun,
 		"none; client, which sends nothing; or server, which checks the write and does not store it")
-	cli.CompleteFlag(c, "dry-run", DryRuns...)
+	cli.LimitFlag(c, "dry-run", DryRuns...)
 }
 
 // Target is the definition that a command writes to.
@@ -152,9 +152,6 @@ type Target struct {
 func (o *WriteFlags) Write(
 	ctx context.Context, w cli.Process, argument string, change func(context.Context, Target) (*Change, error),
 ) error {
-	if err := cli.OneOf("--dry-run", o.dryRun, DryRuns); err != nil {
-		return cli.Cannot(err)
-	}
 	ctx, cancel := cli.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	client, d, err := o.Find(ctx, w, argument)

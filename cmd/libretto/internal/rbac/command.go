@@ -88,7 +88,7 @@ out, and what they use besides is added.`,
 	f.IntVar(&o.paths, "explore-paths", o.paths, "how many paths --explore makes for each case")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case of the tests may take; with --explore ten times as long")
 	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(formats, ", ")+" (a List)")
-	cli.CompleteFlag(c, "output", formats...)
+	cli.LimitFlag(c, "output", formats...)
 	cli.Finish(c, cli.Conduct{
 		Success: "all is printed", Problems: "a test fails with `--from-tests`",
 		Cannot: "a bad flag, an unreadable file, a definition that is not accepted, no definition",
@@ -149,7 +149,7 @@ func (o *options) check() error {
 	case slices.Contains(o.namespaces, ""):
 		return errors.New("--parents-in: a namespace has no name")
 	}
-	return cli.OneOf("-o", o.output, formats)
+	return nil
 }
 
 // definition plans a definition, and returns it with what it needs.

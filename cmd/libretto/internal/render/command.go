@@ -78,8 +78,8 @@ could not be run.`,
 	}
 	o.addTo(c.Flags())
 	o.host.AddTo(c)
-	cli.CompleteFlag(c, "output", renderFormats...)
-	cli.CompleteFlag(c, "hook", renderHooks...)
+	cli.LimitFlag(c, "output", renderFormats...)
+	cli.LimitFlag(c, "hook", renderHooks...)
 	cli.CompleteFlag(c, "ready", "all", "none")
 	cli.Finish(c, cli.Conduct{
 		Success: "all passes went well", Problems: "a hook failed, a write was refused, or nothing settled",
@@ -172,12 +172,7 @@ func (o *renderOptions) options(w cli.Process) (Options, error) {
 		Parent: o.parent, Hook: o.hook, Steps: o.steps, Host: host, Now: time.Now().Truncate(time.Second),
 		Warn: func(text string) { fmt.Fprintln(w.Stderr, "warning:", text) },
 	}
-	switch {
-	case !slices.Contains(renderFormats, o.output):
-		return options, fmt.Errorf("-o %s: there are %s", o.output, strings.Join(renderFormats, ", "))
-	case o.hook != "" && !slices.Contains(renderHooks, o.hook):
-		return options, fmt.Errorf("--hook %s: there are %s", o.hook, strings.Join(renderHooks, ", "))
-	case o.steps < 1:
+	if o.steps < 1 {
 		return options, fmt.Errorf("--steps %d: must be at least 1", o.steps)
 	}
 	if err := o.checkTest(); err != nil {

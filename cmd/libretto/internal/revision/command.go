@@ -40,7 +40,7 @@ Definitions are checked first, as by libretto check: what has errors never serve
 	}
 	o.manifests.AddTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
-	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.LimitFlag(c, "output", cli.TextFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success: "the IDs were printed", Problems: "check found an error; nothing is printed",
 		Cannot: "a bad flag, an unreadable file, no definition", Stdin: "with `-f -`",
@@ -59,9 +59,6 @@ type definitionRevision struct {
 
 // runRevision prints the IDs of all definitions, or of none of them.
 func runRevision(ctx context.Context, w cli.Process, o *revisionOptions, args []string) error {
-	if err := cli.OneOf("-o", o.output, cli.TextFormats); err != nil {
-		return cli.Cannot(err)
-	}
 	return check.Passing(ctx, w, &o.manifests, args, func(set *manifest.Set, registry *engines.Registry) error {
 		return o.write(w, set, registry)
 	})

@@ -67,7 +67,7 @@ A gate of CI applies the files, then runs it with --watch, -f and --timeout.
 	o.manifests.AddTo(c.Flags())
 	c.MarkFlagsMutuallyExclusive("revision", "filename")
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json; with --watch one document for each change")
-	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.LimitFlag(c, "output", cli.TextFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success:  "the edit is complete; without `--watch` also if it is on its way or paused",
 		Problems: "parents fail with it, the scripts do not load, the spec is not accepted, or a revision that is needed is not archived",
@@ -80,12 +80,11 @@ A gate of CI applies the files, then runs it with --watch, -f and --timeout.
 
 // runStatus prints the status, and returns an *cli.ExitError unless the edit is well.
 func runStatus(ctx context.Context, w cli.Process, o *statusOptions, argument string) error {
-	err := cli.OneOf("-o", o.output, cli.TextFormats)
-	if o.revision != "" && err == nil {
-		o.revision, err = livedefinition.ParseID(o.revision)
-	}
-	if err != nil {
-		return cli.Cannot(err)
+	if o.revision != "" {
+		var err error
+		if o.revision, err = livedefinition.ParseID(o.revision); err != nil {
+			return cli.Cannot(err)
+		}
 	}
 	o.manifests.Namespace = o.Namespace
 	ctx, cancel := cli.WithTimeout(ctx, o.Timeout)

@@ -72,7 +72,7 @@ does not load, or there are no cases.`,
 		RunE: func(c *cobra.Command, args []string) error { return runTest(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
-	cli.CompleteFlag(c, "output", Formats...)
+	cli.LimitFlag(c, "output", Formats...)
 	cli.Finish(c, cli.Conduct{
 		Success:  "all cases passed or were skipped; `--watch` was ended",
 		Problems: "a case failed, or less is covered than `--coverage-min` says",
@@ -204,8 +204,6 @@ func (t *testRun) noCases(found *suite.Found) error {
 // check reads the flags.
 func (t *testRun) check() (err error) {
 	switch {
-	case !slices.Contains(Formats, t.output):
-		return fmt.Errorf("-o %s: there are %s", t.output, strings.Join(Formats, ", "))
 	case t.watch && (t.output != "text" || t.outputFile != ""):
 		return errors.New("--watch has no end, and so no document: it is for -o text without --output-file")
 	case t.watch && t.changed != "":

@@ -44,7 +44,7 @@ and with --client, it is this program alone.`,
 	f.StringVar(&o.namespace, "host-namespace", o.namespace, "the namespace of the host, if you may not list the leases of all")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long to wait for the cluster; 0 means no limit")
 	f.StringVarP(&o.output, "output", "o", o.output, "text or json")
-	cli.CompleteFlag(c, "output", cli.TextFormats...)
+	cli.LimitFlag(c, "output", cli.TextFormats...)
 	cli.Finish(c, cli.Conduct{
 		Success: "always, also if there is no cluster or it can't be read", Cannot: "a flag is wrong", Stdout: "the versions",
 		Stderr: "that versions differ; why no host is known",
@@ -60,9 +60,6 @@ type report struct {
 }
 
 func run(ctx context.Context, w cli.Process, o *options) error {
-	if err := cli.OneOf("-o", o.output, cli.TextFormats); err != nil {
-		return cli.Cannot(err)
-	}
 	own := report{Build: w.Build()}
 	var unknown error
 	if !o.client {
