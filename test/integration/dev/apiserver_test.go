@@ -292,6 +292,9 @@ func TestHost(t *testing.T) {
 			}
 			return err
 		})
+		if _, err := c.Kubectl(t.Context(), "delete", "-f", root+"examples/hello/hello.yaml"); err != nil {
+			t.Error(err) // The real one is that of other tests, too.
+		}
 		return found
 	}
 	if diff := cmp.Diff(run(cluster.Get(t)), run(inMemory(t))); diff != "" {
