@@ -14,7 +14,7 @@ import (
 // for when an object is ready are the host's.
 func (i *isolate) callAuthoring(call goja.FunctionCall) goja.Value {
 	name := call.Argument(0).String()
-	x := &exporter{i: i, Budget: engines.MaxResponseBytes, lenient: name == "show"}
+	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
 	args := make([]any, 0, len(call.Arguments))
 	for _, argument := range call.Arguments[1:] {
 		value, kept, err := x.value(argument)
@@ -22,7 +22,7 @@ func (i *isolate) callAuthoring(call goja.FunctionCall) goja.Value {
 			panic(i.argumentError(name, err))
 		}
 		if !kept {
-			panic(i.rt.NewTypeError("%s: the value is %s", name, kindOf(argument)))
+			panic(i.rt.NewTypeError("%s: the value is undefined", name))
 		}
 		args = append(args, value)
 	}

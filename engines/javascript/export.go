@@ -31,18 +31,18 @@ func (i *isolate) export(v goja.Value) (any, error) {
 		return nil, err
 	}
 	if !kept {
-		return nil, x.path.Errorf("the function gave back %s, not a response: is a return missing?", kindOf(v))
+		return nil, x.path.Errorf("the function gave back undefined, not a response: is a return missing?")
 	}
 	return answer, nil
 }
 
-// value returns the Go value, and false for undefined, and for what else JSON leaves out, at the top and if that is no error.
+// value returns the Go value, and false for undefined, and for what else JSON leaves out if that is no error.
 func (x *exporter) value(v goja.Value) (any, bool, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, false, nil
 	case *goja.Symbol:
-		return nil, false, x.refusePart("is a symbol: write its description, or leave it out")
+		return nil, false, x.refuse("is a symbol: write its description, or leave it out")
 	case *goja.Object:
 		return x.object(v)
 	}
@@ -117,15 +117,10 @@ func (x *exporter) refuse(message string) error {
 	if x.lenient {
 		return nil
 	}
-	return x.path.Errorf("%s", message)
-}
-
-// refusePart is refuse, but for the whole value, about which the caller says more.
-func (x *exporter) refusePart(message string) error {
 	if len(x.path) == 0 {
-		return nil
+		message = "the value " + message
 	}
-	return x.refuse(message)
+	return x.path.Errorf("%s", message)
 }
 
 // toJSON returns the result of an object's method toJSON, if it has one.
@@ -148,7 +143,7 @@ func (x *exporter) key() string {
 
 func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
 	if _, callable := goja.AssertFunction(o); callable {
-		return nil, false, x.refusePart("is a function: call it, or leave it out")
+		return nil, false, x.refuse("is a function: call it, or leave it out")
 	}
 	var err error
 	switch class := classOf(o); class {
@@ -254,15 +249,4 @@ func (x *exporter) enter(o *goja.Object) error {
 	}
 	x.ancestors = append(x.ancestors, o)
 	return x.Spend(2)
-}
-
-func kindOf(v goja.Value) string {
-	switch v.(type) {
-	case *goja.Symbol:
-		return "a symbol"
-	case *goja.Object:
-		return "a function"
-	default:
-		return "undefined"
-	}
 }

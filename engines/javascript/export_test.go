@@ -54,7 +54,7 @@ func TestExportRefuses(t *testing.T) {
 		message            string
 	}{
 		"nothing":           {"a missing return is a common mistake", `undefined`, engines.BadResponse, "the function gave back undefined"},
-		"no call":           {"so is a missing call", `() => ({})`, engines.BadResponse, "the function gave back a function"},
+		"no call":           {"so is a missing call", `() => ({})`, engines.BadResponse, "the value is a function: call it, or leave it out"},
 		"not a number":      {"JSON has no NaN, and null would hide the mistake", `{status: {n: 0 / 0}}`, engines.BadResponse, "status.n: is NaN"},
 		"infinite":          {"JSON has no Infinity", `{children: [{}, {n: 1 / 0}]}`, engines.BadResponse, "children[1].n: is +Inf"},
 		"big":               {"no integer of an object is that large", `{a: {'b/c': 2n ** 63n}}`, engines.BadResponse, `a["b/c"]: is a BigInt of more than 64 bits`},

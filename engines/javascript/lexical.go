@@ -53,12 +53,12 @@ const unset = "ReferenceError: Cannot access a variable before initialization"
 
 // unsetAdvice returns what to do about such a read in a file.
 func (t tree) unsetAdvice(name string) string {
-	around := slices.Sorted(maps.Keys(t.reached(name)))
-	around = slices.DeleteFunc(around, func(other string) bool { return !t.reached(other)[name] })
+	around := t.reached(name)
+	maps.DeleteFunc(around, func(other string, _ bool) bool { return !t.reached(other)[name] })
 	if len(around) == 0 {
 		return "declare it further up"
 	}
-	return strings.Join(around, ", ") + " import each other: move what they share into a file that imports none of them"
+	return strings.Join(slices.Sorted(maps.Keys(around)), ", ") + " import each other: move what they share into a file that imports none of them"
 }
 
 // reached returns what a file imports, and what that imports.

@@ -67,7 +67,7 @@ func TestSetConditionReadsNoClockInVain(t *testing.T) {
 func TestHashFails(t *testing.T) {
 	for name, c := range map[string]struct{ reason, value, want string }{
 		"undefined": {"a slip must not have a hash", `undefined`, "TypeError: hash: the value is undefined"},
-		"function":  {"nor a function", `() => 1`, "TypeError: hash: the value is a function"},
+		"function":  {"nor a function", `() => 1`, "TypeError: hash: the value is a function: call it, or leave it out"},
 		"cycle":     {"what holds itself has no end", `(() => { const a = {}; a.b = { a }; return a })()`, "TypeError: hash: b.a: holds itself"},
 		"map":       {"a Map would look empty", `{ a: new Map() }`, "TypeError: hash: a: is a Map: use Object.fromEntries(map)"},
 		"NaN":       {"JSON has none", `[NaN]`, "TypeError: hash: [0]: is NaN, which is no number in JSON"},
