@@ -44,6 +44,7 @@ func reference(t *testing.T) string {
 	var text strings.Builder
 	text.WriteString("# Commands\n\n`go test ./cmd/libretto -run TestReference -update` writes this file from the commands.\n\n" +
 		"## Exit codes, streams and colour\n\n" +
+		"A command that is unknown, and all that can't be run, has exit code 2. " +
 		"Colour is for a standard output that is a terminal, and off if `NO_COLOR` is set or `TERM` is `dumb`.\n\n| |")
 	var commands []*cobra.Command
 	for _, c := range cli.AllCommands(root) {

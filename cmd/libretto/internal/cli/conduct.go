@@ -19,11 +19,13 @@ var ConductKeys = []string{
 	"exit code 0", "exit code 1", "exit code 2", "other exit codes", "standard input", "standard output", "standard error", "colour",
 }
 
-// AddTo records the conduct with the command.
-func (c Conduct) AddTo(command *cobra.Command) {
-	values := []string{c.Success, c.Problems, c.Cannot, c.Others, c.Stdin, c.Stdout, c.Stderr, c.Colour}
-	command.Annotations = map[string]string{}
+// Finish records with a command what it promises.
+func Finish(c *cobra.Command, promise Conduct) {
+	values := []string{
+		promise.Success, promise.Problems, promise.Cannot, promise.Others, promise.Stdin, promise.Stdout, promise.Stderr, promise.Colour,
+	}
+	c.Annotations = map[string]string{}
 	for i, key := range ConductKeys {
-		command.Annotations[key] = values[i]
+		c.Annotations[key] = values[i]
 	}
 }

@@ -26,13 +26,13 @@ func (e *ExitError) Unwrap() error { return e.err }
 // ExitWith returns an error that ends the program with an exit code. Without err nothing is printed.
 func ExitWith(code int, err error) error { return &ExitError{code, err} }
 
-// The exit codes of all commands but serve.
+// The exit codes of all commands.
 const (
 	ExitProblems = 1 // The command ran, and the result is not as wanted.
-	ExitCannot   = 2 // The command could not be run.
+	ExitCannot   = 2 // The command could not be run, as errors are taken for that have no other code.
 )
 
-// Cannot makes an error one of exit code 2.
+// Cannot makes an error one of exit code 2, also if that is a signal to stop.
 func Cannot(err error) error {
 	if err == nil {
 		return nil
@@ -42,7 +42,7 @@ func Cannot(err error) error {
 
 // exitCode prints an error of a command and returns the exit code for it. A signal to stop is no error.
 func exitCode(w Process, err error) int {
-	code := 1
+	code := ExitCannot
 	var exit *ExitError
 	switch {
 	case errors.As(err, &exit):

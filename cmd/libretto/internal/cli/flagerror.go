@@ -18,12 +18,6 @@ var noNumber = regexp.MustCompile(`: strconv\.Parse(?:Int|Uint|Float): parsing "
 // noDuration matches what Go says about a value that is no duration.
 var noDuration = regexp.MustCompile(`: time: (?:missing unit in|unknown unit ".*" in|invalid) duration ".*"$`)
 
-// Finish completes a command that can't be run with a wrong flag.
-func Finish(c *cobra.Command, promise Conduct) {
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Cannot(explainFlag(c, err)) })
-	promise.AddTo(c)
-}
-
 // explainFlag returns the error of a flag with what to do: the flag that is like an unknown one, or the command that lists them.
 func explainFlag(c *cobra.Command, err error) error {
 	if limit := (*limitError)(nil); errors.As(err, &limit) {

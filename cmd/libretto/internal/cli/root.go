@@ -30,7 +30,7 @@ func NewRoot(w Process, commands ...func(Process) *cobra.Command) *cobra.Command
 		if show := c.Run; c.Name() == "help" {
 			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
 				if _, _, err := root.Find(args); err != nil {
-					return Cannot(explainUnknown(root, err))
+					return err
 				}
 				show(c, args)
 				return nil

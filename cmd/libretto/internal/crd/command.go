@@ -2,7 +2,6 @@
 package crd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,12 +37,7 @@ refuse is an error, with the line of the schema. A file may have several schemas
 separated by ---.`,
 		Example: `  libretto crd schema.yaml -o crd.yaml
   libretto crd schema.yaml | kubectl apply -f -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Cannot(errors.New("crd: name one file with a schema, or - for standard input"))
-			}
-			return nil
-		},
+		Args: cli.Exactly(1, 1, "one file with a schema, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return cli.Cannot(run(w, args[0], output))
 		},

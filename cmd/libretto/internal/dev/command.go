@@ -65,7 +65,7 @@ children of that cluster, and the folder if it is named. Nothing is written to i
 		Example: `  libretto dev
   libretto dev examples/hello
   libretto dev --context staging`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Exactly(0, 1, "one folder, or none for the present one"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.isLive = o.isLive || c.Flags().Changed("kubeconfig") || c.Flags().Changed("context")
 			return run(c.Context(), w, o, args)

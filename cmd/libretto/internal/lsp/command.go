@@ -36,10 +36,10 @@ for it. Editors start it: see docs/guide/editors.md.`,
 		RunE: func(c *cobra.Command, _ []string) error { return cli.Cannot(serve(c.Context(), w, files)) },
 	}
 	files.AddScriptsTo(c.Flags())
-	cli.Conduct{
+	cli.Finish(c, cli.Conduct{
 		Success: "the editor has ended it", Cannot: "a bad flag; a message that is none",
 		Stdin: "messages of the editor", Stdout: "messages to the editor",
-	}.AddTo(c)
+	})
 	return c
 }
 

@@ -41,12 +41,7 @@ what has errors is not pushed. --scripts says which of their sources the folder 
 Credentials are those that docker login has stored, or one of its helpers.`,
 		Example: `  libretto push oci://ghcr.io/acme/hooks:v1 src --source https://github.com/acme/hooks --revision main@sha1:4f2a
   libretto push oci://ghcr.io/acme/hooks:v1 src -f definition.yaml --scripts OCIRepository/flux-system/hooks=src`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Cannot(errors.New("name the image and the folder: libretto push oci://HOST/REPOSITORY:TAG DIRECTORY"))
-			}
-			return nil
-		},
+		Args: cli.Exactly(2, 2, "the image and the folder: oci://HOST/REPOSITORY:TAG DIRECTORY"),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), w, args[0], args[1]) },
 	}
 	o.manifests.AddTo(c.Flags())

@@ -44,12 +44,7 @@ schemas for editors, and a README.md. No file is overwritten.`,
 		Example: `  libretto init composite --lang ts webapp
   libretto init map --lang cel --kind TeamQuota --group platform.example.com
   libretto init decorator --lang jsonnet budgets --dir controllers/budgets`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) > 2 {
-				return cli.Cannot(fmt.Errorf("init: name what to write, and a name if you like: %s [NAME]", strings.Join(Variants, "|")))
-			}
-			return nil
-		},
+		Args: cli.Exactly(1, 2, "what to write, and a name if you like: "+strings.Join(Variants, "|")+" [NAME]"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

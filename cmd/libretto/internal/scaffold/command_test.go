@@ -161,7 +161,7 @@ func TestInitOptions(t *testing.T) {
 			args:  []string{"decorator", "--lang", "jsonnet", "budgets", "--dir", "a/b", "--group", "acme.io"},
 			files: map[string]string{"a/b/hooks.jsonnet": "acme.io/min-available", "a/b/definition.yaml": "key: acme.io/min-available"},
 		},
-		"no variant":               {code: 2, stderr: "libretto: init: name what to write, and a name if you like: composite|decorator|map [NAME]\n"},
+		"no variant":               {code: 2, stderr: "libretto: libretto init: name what to write, and a name if you like: composite|decorator|map [NAME]\n"},
 		"an unknown variant":       {args: []string{"job"}, code: 2, stderr: "libretto: init job: name one of composite, decorator, map, and then the controller: init composite job\n"},
 		"an unknown language":      {args: []string{"map", "--lang", "lua"}, code: 2, stderr: "libretto: --lang lua: there are cel, js, jsonnet, ts\n"},
 		"a decorator's kind":       {args: []string{"decorator", "--kind", "A"}, code: 2, stderr: "libretto: --kind A: a decorator has no kind of its own: edit spec.resources of its definition\n"},

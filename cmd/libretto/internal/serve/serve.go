@@ -65,7 +65,9 @@ taken too. A binary that is called metacontroller serves without a command.`,
 	cli.CompleteFlag(c, "require-confinement", requirements...)
 	cli.CompleteFlag(c, "apply-strategy", cli.ApplyStrategies...)
 	cli.CompleteFlag(c, "logging-format", "json", "console")
-	cli.Conduct{Success: "it was stopped by a signal", Problems: "it can't start, or lost its lease", Stderr: "the log"}.AddTo(c)
+	cli.Finish(c, cli.Conduct{
+		Success: "it was stopped by a signal", Cannot: "a bad flag, it can't start, or it lost its lease", Stderr: "the log",
+	})
 	c.SetUsageFunc(func(c *cobra.Command) error {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "Usage:\n  %s\n%s\n", c.UseLine(), usage(c.LocalFlags()))
 		return err

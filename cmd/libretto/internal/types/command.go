@@ -59,10 +59,10 @@ func Command(w cli.Process) *cobra.Command {
 			return err
 		},
 	}
-	cli.Conduct{
-		Success: "all files are there", Problems: "a file can't be written, or was edited", Stdin: "with `--crd -`",
+	cli.Finish(c, cli.Conduct{
+		Success: "all files are there", Cannot: "a bad flag, a file that can't be read or written, or was edited", Stdin: "with `--crd -`",
 		Stdout: "a line for each file", Stderr: "resources without types",
-	}.AddTo(c)
+	})
 	c.Flags().StringVar(&o.Directory, "directory", o.Directory, "where to write them: beside the scripts")
 	c.Flags().BoolVar(&o.Force, "force", o.Force, "write all files, whatever is there")
 	c.Flags().StringArrayVar(&o.Crds, "crd", nil,

@@ -111,7 +111,7 @@ func TestTypesOfResources(t *testing.T) {
 				"the fields of webapps of ctl.example.com/v1 are not checked: the CustomResourceDefinition is not among the files of --crd\n",
 		},
 		"nothing of it": {
-			args: []string{"--crd", examples + "/hello/greeting.yaml"}, code: 1,
+			args: []string{"--crd", examples + "/hello/greeting.yaml"}, code: cli.ExitCannot,
 			stderr: "libretto: --crd " + examples + "/hello/greeting.yaml: there is no CustomResourceDefinition and no definition among the files\n",
 		},
 	} {
@@ -152,7 +152,7 @@ func TestTypesSchemas(t *testing.T) {
 	if err := os.WriteFile(path, []byte(edited), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := program.Run(t, "", args...); code != 1 || !strings.Contains(stderr, path+" was edited") {
+	if code, _, stderr := program.Run(t, "", args...); code != cli.ExitCannot || !strings.Contains(stderr, path+" was edited") {
 		t.Errorf("an edited file: exit code %d: %s", code, stderr)
 	}
 }
