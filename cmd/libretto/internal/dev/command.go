@@ -33,7 +33,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 )
 
 type options struct {
@@ -204,13 +203,7 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
 	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
-	to.recorder.ended = all.setFailing
-	if setReady := to.setReady; setReady != nil {
-		to.setReady = func(key objectkey.Key, ready *bool) {
-			all.setReady(key, ready)
-			setReady(key, ready)
-		}
-	}
+	to.recorder.ended, to.objects = all.setFailing, all
 	s.follow(ctx, to.recorder, &author{
 		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: to.tests, client: client, applied: map[string]*applied{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),

@@ -32,6 +32,7 @@ type server struct {
 	stream   *stream
 	recorder *recorder
 	tests    *tests
+	objects  *objects
 	// kubernetes serves the Kubernetes API.
 	kubernetes http.Handler
 	// setReady has an object become ready, or not, or, with nil, as others do. It is nil for a cluster that is not this command's.
@@ -128,7 +129,9 @@ func (s *server) postReady(w http.ResponseWriter, r *http.Request) {
 	err := json.NewDecoder(r.Body).Decode(&asked)
 	if err == nil {
 		kind := schema.FromAPIVersionAndKind(asked.APIVersion, asked.Kind)
-		s.setReady(objectkey.Key{Kind: kind, Namespace: asked.Namespace, Name: asked.Name}, asked.Ready)
+		key := objectkey.Key{Kind: kind, Namespace: asked.Namespace, Name: asked.Name}
+		s.objects.setReady(key, asked.Ready)
+		s.setReady(key, asked.Ready)
 	}
 	conclude(w, http.StatusBadRequest, err)
 }

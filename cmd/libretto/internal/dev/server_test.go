@@ -26,7 +26,7 @@ func newTestServer(t *testing.T, live, edit bool) *server {
 	return &server{
 		meta: metaMessage{Live: live, Edit: edit, Folder: "hello", Version: "v1"}, root: t.TempDir(), stream: s,
 		recorder: &recorder{stream: s, passes: map[int64]*passDetails{}}, tests: &tests{started: make(chan struct{}, 1)},
-		kubernetes: text("kubernetes"), page: text("page"), setReady: func(objectkey.Key, *bool) {},
+		kubernetes: text("kubernetes"), page: text("page"), setReady: func(objectkey.Key, *bool) {}, objects: &objects{unready: map[objectkey.Key]bool{}},
 	}
 }
 
