@@ -58,7 +58,7 @@ func (t tree) unsetAdvice(name string) string {
 	if len(around) == 0 {
 		return "declare it further up"
 	}
-	return strings.Join(slices.Sorted(maps.Keys(around)), ", ") + " import each other: move what they share into a file that imports none of them"
+	return strings.Join(slices.Sorted(maps.Keys(around)), ", ") + " import each other: move what they share into a file without such imports"
 }
 
 // reached returns what a file imports, and what that imports.

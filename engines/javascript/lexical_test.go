@@ -10,7 +10,7 @@ import (
 
 // TestReadBeforeSet loads modules that read what another module, or they themselves, set later.
 func TestReadBeforeSet(t *testing.T) {
-	const around = ": b.ts, sync.ts import each other: move what they share into a file that imports none of them"
+	const around = ": b.ts, sync.ts import each other: move what they share into a file without such imports"
 	for name, c := range map[string]struct {
 		reason, sync, b, failure string
 		want                     any
