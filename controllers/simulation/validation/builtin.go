@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -82,6 +83,9 @@ func decodeTyped(object map[string]any, typed any) (dropped []string, err error)
 		return nil, err
 	}
 	dropAdded(given, object)
+	if _, isRevision := typed.(*appsv1.ControllerRevision); isRevision && given["data"] != nil {
+		given["data"] = object["data"] // It has no type: nulls are values.
+	}
 	clear(object)
 	maps.Copy(object, given)
 	return dropped, nil

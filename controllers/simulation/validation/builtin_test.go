@@ -71,6 +71,11 @@ func TestDecodeBuiltIn(t *testing.T) {
 			given:  `{apiVersion: v1, kind: ConfigMap, data: null, metadata: {labels: null}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {}}`,
 		},
+		"Nulls of data": {
+			reason: "The data of a ControllerRevision has no type: it stays as it is.",
+			given:  `{apiVersion: apps/v1, kind: ControllerRevision, data: {a: null, b: "", c: {d: null}}, revision: 1}`,
+			want:   `{apiVersion: apps/v1, kind: ControllerRevision, data: {a: null, b: "", c: {d: null}}, revision: 1}`,
+		},
 		"Type": {reason: "A wrong type is an error.", given: `{apiVersion: v1, kind: ConfigMap, data: {a: 1}}`, fails: true},
 		"Quantity": {
 			reason: "A quantity that is none is an error.", fails: true,
