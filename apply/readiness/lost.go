@@ -28,6 +28,12 @@ func Lost(u *unstructured.Unstructured, now time.Time) (status map[string]any, o
 			ok = true
 		}
 	}
+	containers, _ := status["containerStatuses"].([]any)
+	for _, item := range containers {
+		if container, _ := item.(map[string]any); container["ready"] == true {
+			container["ready"], ok = false, true
+		}
+	}
 	for _, name := range lostCounts {
 		if n, known := status[name].(int64); known && n > 0 {
 			status[name], ok = int64(0), true

@@ -169,6 +169,12 @@ func TestLost(t *testing.T) {
 			if o.Object["status"] = status; Of(o).State == Ready {
 				t.Errorf("it is ready with the status %v", status)
 			}
+			containers, _, _ := unstructured.NestedSlice(status, "containerStatuses")
+			for _, container := range containers {
+				if container.(map[string]any)["ready"] != false {
+					t.Errorf("a container is ready: %v", container)
+				}
+			}
 			if o.Object["status"], _ = Succeeded(o, now); Of(o).State != Ready {
 				t.Errorf("it is not ready again: %v", Of(o))
 			}
