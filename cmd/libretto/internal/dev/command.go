@@ -233,6 +233,7 @@ func (s *session) connect(ctx context.Context, to *server) (err error) {
 	}
 	s.running.Go(func() { server.Run(ctx) })
 	s.config, to.kubernetes, to.setReady = server.RESTConfig(), server.Handler(), server.SetReady
+	s.config.UserAgent = s.UserAgent() // It is who has written what, as on any cluster.
 	return nil
 }
 
