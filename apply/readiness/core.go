@@ -143,3 +143,20 @@ func checkDefinition(o object) Status {
 	}
 	return condition("Established")(o)
 }
+
+func definitionStatus(o object, now string) map[string]any {
+	status := o.status()
+	if checkDefinition(o) != ready {
+		status["conditions"] = []any{
+			map[string]any{
+				"type": "NamesAccepted", "status": "True", "reason": "NoConflicts", "message": "no conflicts found",
+				"lastTransitionTime": now,
+			},
+			map[string]any{
+				"type": "Established", "status": "True", "reason": "InitialNamesAccepted",
+				"message": "the initial names have been accepted", "lastTransitionTime": now,
+			},
+		}
+	}
+	return status
+}

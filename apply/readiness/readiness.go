@@ -61,7 +61,7 @@ var kinds = map[schema.GroupKind]kind{
 	{Group: "networking.k8s.io", Kind: "Ingress"}:                     {isAlways, nil},
 	{Group: "policy", Kind: "PodDisruptionBudget"}:                    {observed(checkDisruptionBudget), disruptionBudgetStatus},
 	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:           {isAlways, nil},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {checkDefinition, withConditions("NamesAccepted", "Established")},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {checkDefinition, definitionStatus},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             {condition("Available"), withConditions("Available")},
 }
 

@@ -27,7 +27,6 @@ func (s *Server) installOwn() error {
 	for _, own := range all {
 		s.serve(customResource(own.Resource, own.Definition))
 		object := own.Object.DeepCopy()
-		object.SetFinalizers([]string{apiextensionsv1.CustomResourceCleanupFinalizer})
 		object.SetUID(types.UID("customresourcedefinition." + object.GetName()))
 		object.SetGeneration(1)
 		object.SetCreationTimestamp(metav1.NewTime(s.config.Clock.Now()))
@@ -81,14 +80,8 @@ func (s *Server) syncCRD(ctx context.Context, object *unstructured.Unstructured)
 		s.unserveOthers(group, versions)
 		s.controllers.served[object.GetName()] = known
 	}
-	next := object.DeepCopy()
-	if !slices.Contains(next.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer) {
-		next.SetFinalizers(append(next.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer))
-		if next, err = s.client.Resource(crds).Update(ctx, next, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-	}
 	if status := s.establishedStatus(object, definition); !jsonvalue.Equal(object.Object["status"], status) {
+		next := object.DeepCopy()
 		next.Object["status"] = status
 		_, err = s.client.Resource(crds).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,6 +66,9 @@ func New(config Config) (*Server, error) {
 	}
 	s.client, s.reader = s.cluster.Client(nil), s.cluster.Reader()
 	for _, r := range append(builtIn, validation.CustomResourceDefinitions()) {
+		if r.GroupVersionResource == crds {
+			r.Finalizer = apiextensionsv1.CustomResourceCleanupFinalizer
+		}
 		if !r.Custom { // Libretto's own come with their CustomResourceDefinitions.
 			s.serve(builtInResource(r))
 		}

@@ -168,6 +168,10 @@ func TestCustomResources(t *testing.T) {
 	if n, _, _ := unstructured.NestedInt64(scaled.Object, "spec", "replicas"); n != 3 || scaled.GetKind() != "Scale" {
 		t.Errorf("scaled: %v", scaled.Object)
 	}
+	crd := must[*unstructured.Unstructured](t)(client.Resource(crds).Get(t.Context(), "greetings.example.com", metav1.GetOptions{}))
+	if len(crd.GetFinalizers()) > 0 {
+		t.Errorf("before its deletion the CustomResourceDefinition has the finalizers %v", crd.GetFinalizers())
+	}
 	if err := client.Resource(crds).Delete(t.Context(), "greetings.example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ type Resource struct {
 	Generation bool
 	// PrunesStatus is set for a kind that has no status: the field is pruned.
 	PrunesStatus bool
+	// Finalizer is added to an object that is deleted, for a controller of the cluster. Empty for most.
+	Finalizer string
 	// Schema decodes and validates the objects. Nil means that Rules are all that is known.
 	Schema Schema
 	// Rules are of a resource without a Schema. Nil means that nothing is refused but for its metadata.

@@ -136,6 +136,9 @@ func (c *Cluster) remove(t *table, r *request) error {
 	}
 	after := withOwnMetadata(before)
 	after.SetFinalizers(withPropagation(before.GetFinalizers(), r.options.PropagationPolicy))
+	if t.Finalizer != "" && before.GetDeletionTimestamp() == nil {
+		after.SetFinalizers(append(after.GetFinalizers(), t.Finalizer))
+	}
 	if !t.isHeldBack(after) {
 		c.drop(t, after)
 		return nil
