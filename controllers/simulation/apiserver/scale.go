@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
 )
 
 var (
@@ -50,7 +52,13 @@ func (q *request) serveScale(w http.ResponseWriter) error {
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	updated, err := q.endpoint(q.server.client).Update(q.Context(), object, metav1.UpdateOptions{DryRun: q.URL.Query()["dryRun"]})
+	options, err := q.writeOptions()
+	if err != nil {
+		return err
+	}
+	updated, err := q.endpoint(q.server.client).Update(q.Context(), object, metav1.UpdateOptions{
+		DryRun: options.DryRun, FieldManager: options.FieldManager,
+	}, memcluster.ScaleSubresource)
 	if err == nil {
 		writeJSON(w, http.StatusOK, q.scaleOf(updated))
 	}

@@ -64,6 +64,7 @@ func New(config Config) (*Server, error) {
 		resources: map[schema.GroupVersionResource]*resource{}, changed: map[schema.GroupVersion]int64{},
 		started: config.Clock.Now().UnixNano(), controllers: newControllers(config.Clock),
 	}
+	s.cluster.ManageFields()
 	s.client, s.reader = s.cluster.Client(nil), s.cluster.Reader()
 	for _, r := range append(builtIn, validation.CustomResourceDefinitions()) {
 		if r.GroupVersionResource == crds {

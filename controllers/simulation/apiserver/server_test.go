@@ -168,6 +168,11 @@ func TestCustomResources(t *testing.T) {
 	if n, _, _ := unstructured.NestedInt64(scaled.Object, "spec", "replicas"); n != 3 || scaled.GetKind() != "Scale" {
 		t.Errorf("scaled: %v", scaled.Object)
 	}
+	for _, entry := range must[*unstructured.Unstructured](t)(at.Get(t.Context(), "a", metav1.GetOptions{})).GetManagedFields() {
+		if entry.Manager == "" || entry.Subresource == "scale" && entry.FieldsV1.GetRawString() != `{"f:spec":{"f:replicas":{}}}` {
+			t.Errorf("managed fields: %v", entry)
+		}
+	}
 	crd := must[*unstructured.Unstructured](t)(client.Resource(crds).Get(t.Context(), "greetings.example.com", metav1.GetOptions{}))
 	if len(crd.GetFinalizers()) > 0 {
 		t.Errorf("before its deletion the CustomResourceDefinition has the finalizers %v", crd.GetFinalizers())

@@ -15,7 +15,7 @@ import (
 )
 
 // apply is server-side apply. Without a schema lists are atomic, as in a custom resource whose schema does
-// not say otherwise. Objects have managedFields from their first apply on.
+// not say otherwise.
 func (c *Cluster) apply(t *table, r *request) error {
 	config := &unstructured.Unstructured{}
 	if err := kubejson.Unmarshal(r.patch, &config.Object); err != nil {
@@ -32,12 +32,11 @@ func (c *Cluster) apply(t *table, r *request) error {
 	case r.before == nil && config.GetUID() != "":
 		return conflict(t, r, "uid mismatch: there is no object")
 	}
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(t.Kind)
+	live := t.empty()
 	if r.before != nil {
 		live = withFieldsTypes(r.before)
 	}
-	fields, err := t.fieldManager()
+	fields, err := t.fieldManager("")
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (c *Cluster) apply(t *table, r *request) error {
 	if err != nil {
 		return serverError(err)
 	}
-	applied := withoutTimes(result)
+	applied := c.managedObject(result)
 	if r.before != nil {
 		return c.update(t, r, applied)
 	}
@@ -54,20 +53,27 @@ func (c *Cluster) apply(t *table, r *request) error {
 	return c.create(t, r)
 }
 
+// empty returns the object that there is before one is created.
+func (t *table) empty() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(t.Kind)
+	return object
+}
+
+// clusterManager is the manager of what the cluster's own controllers write.
+const clusterManager = "kube-controller-manager"
+
 // updated returns an object after a write that is not an apply, with its new managedFields.
-func (t *table) updated(before, after *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	if !isManaged(before) && !isManaged(after) {
-		return after, nil
-	}
-	fields, err := t.fieldManager()
+func (c *Cluster) updated(t *table, r *request, before, after *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	fields, err := t.fieldManager(r.subresource)
 	if err != nil {
 		return nil, err
 	}
-	result, err := fields.Update(withFieldsTypes(before), withFieldsTypes(after), manager)
+	result, err := fields.Update(withFieldsTypes(before), withFieldsTypes(after), cmp.Or(r.manager, clusterManager))
 	if err != nil {
 		return nil, serverError(err)
 	}
-	return withoutTimes(result), nil
+	return c.managedObject(result), nil
 }
 
 // withFieldsTypes returns a copy of an object whose managedFields say of what type they are. Decoders of caches leave that out.
@@ -90,18 +96,20 @@ func isManaged(object *unstructured.Unstructured) bool {
 	return managed
 }
 
-// fieldManager returns what an API server has for the resource. The lock is held.
-func (t *table) fieldManager() (*managedfields.FieldManager, error) {
-	if t.fields != nil {
-		return t.fields, nil
+// fieldManager returns what an API server has for the resource or a subresource. The lock is held.
+func (t *table) fieldManager(subresource string) (*managedfields.FieldManager, error) {
+	if manager := t.fields[subresource]; manager != nil {
+		return manager, nil
 	}
 	converter, err := t.typeConverter()
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	scheme := unstructuredScheme{runtime.NewScheme()}
-	manager, err := managedfields.NewDefaultCRDFieldManager(converter, scheme, scheme, scheme, t.Kind, t.Kind.GroupVersion(), "", nil)
-	t.fields = manager
+	manager, err := managedfields.NewDefaultCRDFieldManager(converter, scheme, scheme, scheme, t.Kind, t.Kind.GroupVersion(), subresource, nil)
+	if err == nil {
+		t.fields[subresource] = manager
+	}
 	return manager, err
 }
 
@@ -140,10 +148,13 @@ func (unstructuredScheme) New(schema.GroupVersionKind) (runtime.Object, error) {
 	return &unstructured.Unstructured{}, nil
 }
 
-// withoutTimes returns an object that depends on nothing but the requests: the field manager uses the
-// clock of the machine, and sorts by it.
-func withoutTimes(result runtime.Object) *unstructured.Unstructured {
+// managedObject returns what a field manager has made. Unless all objects have managedFields, it depends on nothing but the requests: the
+// field manager uses the clock of the machine, and sorts by it.
+func (c *Cluster) managedObject(result runtime.Object) *unstructured.Unstructured {
 	object, _ := result.(*unstructured.Unstructured)
+	if c.managed {
+		return object
+	}
 	entries := object.GetManagedFields()
 	for i := range entries {
 		entries[i].Time = nil

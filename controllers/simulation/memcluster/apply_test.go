@@ -106,3 +106,39 @@ func TestFirstApply(t *testing.T) {
 		t.Errorf("managers (-want, +got):\n%s", diff)
 	}
 }
+
+// TestManageFields checks that it is known of each field who has written it, from the creation on and by the subresource, and since when.
+func TestManageFields(t *testing.T) {
+	c, at := newBoxes(t, nil)
+	c.ManageFields()
+	must := func(object *unstructured.Unstructured, err error) *unstructured.Unstructured {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	created := must(at.Create(t.Context(), box("a", map[string]any{"spec": map[string]any{"a": "1"}}), metav1.CreateOptions{FieldManager: "one"}))
+	created.Object["status"] = map[string]any{"b": "1"}
+	updated := must(at.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})) // By a controller of the cluster.
+	updated.Object["spec"].(map[string]any)["c"] = "1"
+	scaled := must(at.Update(t.Context(), updated, metav1.UpdateOptions{FieldManager: "two"}, ScaleSubresource))
+	got := map[string]string{}
+	for _, e := range scaled.GetManagedFields() {
+		if e.Time.IsZero() {
+			t.Errorf("the entry of %s has no time", e.Manager)
+		}
+		got[e.Manager+" "+e.Subresource] = e.FieldsV1.GetRawString()
+	}
+	want := map[string]string{
+		"one ": `{"f:spec":{".":{},"f:a":{},"f:color":{}}}`, "kube-controller-manager status": `{"f:status":{".":{},"f:b":{}}}`,
+		"two scale": `{"f:spec":{"f:c":{}}}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("managers (-want, +got):\n%s", diff)
+	}
+	same := must(at.Update(t.Context(), scaled, metav1.UpdateOptions{FieldManager: "other"}))
+	if same.GetResourceVersion() != scaled.GetResourceVersion() {
+		t.Errorf("a write that changes nothing: %v", same.GetManagedFields())
+	}
+}

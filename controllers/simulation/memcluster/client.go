@@ -71,7 +71,7 @@ func (e *endpoint) Namespace(namespace string) dynamic.ResourceInterface {
 func (e *endpoint) Create(
 	_ context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string,
 ) (*unstructured.Unstructured, error) {
-	r := request{verb: Create, name: object.GetName(), sent: object.DeepCopy(), dryRun: len(options.DryRun) > 0}
+	r := request{verb: Create, name: object.GetName(), sent: object.DeepCopy(), manager: options.FieldManager, dryRun: len(options.DryRun) > 0}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.create(t, r) })
 }
 

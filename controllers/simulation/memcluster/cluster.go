@@ -33,12 +33,13 @@ type Cluster struct {
 	existing     func(Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 	observe      func(watch.Event)
 	watchStarted chan struct{} // Closed when the next watch begins.
+	managed      bool          // Objects have managedFields from their creation on.
 }
 
 // table holds the objects of one resource and its history.
 type table struct {
 	Resource
-	fields    *managedfields.FieldManager // Nil until it is needed.
+	fields    map[string]*managedfields.FieldManager // By subresource, once they are needed.
 	objects   map[types.NamespacedName]*unstructured.Unstructured
 	creations map[types.NamespacedName]int // How many objects of that name were created.
 	log       []change
@@ -91,7 +92,7 @@ func (c *Cluster) serve(r Resource) {
 		}
 	}
 	delete(c.byKind, t.Kind)
-	t.Resource, t.fields = r, nil
+	t.Resource, t.fields = r, map[string]*managedfields.FieldManager{}
 	c.tables[r.GroupVersionResource], c.byKind[r.Kind] = t, t
 	for _, object := range t.sorted() {
 		// What can't be read stays as it is.
@@ -115,6 +116,10 @@ func (c *Cluster) Unserve(resource schema.GroupVersionResource) {
 		w.end()
 	}
 }
+
+// ManageFields has objects have managedFields from their creation on, as an API server does, with times. Otherwise they have them from
+// their first apply on, without those of the status. Call it before there are objects.
+func (c *Cluster) ManageFields() { c.managed = true }
 
 // Observe has f called with each change of an object, in order. It is called with the cluster locked, so that it must not call it.
 func (c *Cluster) Observe(f func(watch.Event)) {

@@ -15,7 +15,7 @@ func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	other := &Cluster{
-		clock: clock, version: c.version, existing: c.existing, watchStarted: make(chan struct{}),
+		clock: clock, version: c.version, managed: c.managed, existing: c.existing, watchStarted: make(chan struct{}),
 		tables: make(map[schema.GroupVersionResource]*table, len(c.tables)), byKind: make(map[schema.GroupVersionKind]*table, len(c.byKind)),
 	}
 	for _, refusal := range c.refusals {
@@ -24,7 +24,7 @@ func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
 	}
 	for gvr, t := range c.tables {
 		next := &table{
-			Resource: t.Resource, fields: t.fields, objects: maps.Clone(t.objects), creations: maps.Clone(t.creations),
+			Resource: t.Resource, fields: maps.Clone(t.fields), objects: maps.Clone(t.objects), creations: maps.Clone(t.creations),
 			watchers: map[*watcher]bool{},
 		}
 		other.tables[gvr], other.byKind[t.Kind] = next, next
@@ -34,8 +34,7 @@ func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
 
 // scratch returns a table with one object of this one, on which a write leaves no traces.
 func (t *table) scratch(key types.NamespacedName) *table {
-	fields, _ := t.fieldManager() // Its error comes up again when it is needed.
-	scratch := &table{Resource: t.Resource, fields: fields, objects: map[types.NamespacedName]*unstructured.Unstructured{},
+	scratch := &table{Resource: t.Resource, fields: t.fields, objects: map[types.NamespacedName]*unstructured.Unstructured{},
 		creations: map[types.NamespacedName]int{key: t.creations[key]}, dryRun: true}
 	if object := t.objects[key]; object != nil {
 		scratch.objects[key] = object

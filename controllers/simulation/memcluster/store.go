@@ -26,6 +26,11 @@ func (c *Cluster) create(t *table, r *request) error {
 	if err != nil {
 		return err
 	}
+	if c.managed && r.patchType != types.ApplyPatchType {
+		if object, err = c.updated(t, r, t.empty(), object); err != nil {
+			return err
+		}
+	}
 	if t.HasStatus { // The defaults of the status come back when the stored object is read.
 		if err := t.decode(r, object); err != nil {
 			return err
@@ -88,8 +93,8 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	if err := t.validate(r, after); err != nil {
 		return err
 	}
-	if r.patchType != types.ApplyPatchType && !r.status {
-		if after, err = t.updated(before, after, r.manager); err != nil {
+	if r.patchType != types.ApplyPatchType && (c.managed || !r.status) && (isManaged(before) || isManaged(after)) {
+		if after, err = c.updated(t, r, before, after); err != nil {
 			return err
 		}
 	}

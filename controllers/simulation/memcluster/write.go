@@ -1,6 +1,8 @@
 package memcluster
 
 import (
+	"strings"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +25,11 @@ const (
 	Delete       Verb = "delete"
 )
 
-const statusSubresource = "status"
+// The subresources. That of the scale takes the whole object, of which the number of replicas is another.
+const (
+	statusSubresource = "status"
+	ScaleSubresource  = "scale"
+)
 
 // Write is a write request and its result.
 type Write struct {
@@ -48,10 +54,13 @@ func (w *Write) Key() objectkey.Key {
 
 // request is a write in progress.
 type request struct {
-	verb      Verb
-	name      string
-	key       types.NamespacedName
-	status    bool
+	verb Verb
+	name string
+	key  types.NamespacedName
+	// subresource is empty for the object itself. status is set if it is that.
+	subresource string
+	status      bool
+
 	sent      *unstructured.Unstructured // is not changed
 	patchType types.PatchType
 	patch     []byte
@@ -105,9 +114,10 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 
 // admit returns an error for a write that is invalid whatever its verb, or the refusal that selects it.
 func (e *endpoint) admit(t *table, r *request, subresources []string) (*Refusal, error) {
-	r.status = len(subresources) == 1 && subresources[0] == statusSubresource
+	r.subresource = strings.Join(subresources, "/")
+	r.status = r.subresource == statusSubresource
 	switch {
-	case len(subresources) > 0 && (!r.status || !t.HasStatus):
+	case r.subresource != "" && r.subresource != ScaleSubresource && (!r.status || !t.HasStatus):
 		return nil, apierrors.NewNotFound(t.GroupResource(), r.name)
 	case t.Namespaced != (e.namespace != ""):
 		return nil, apierrors.NewBadRequest("the namespace does not fit the scope of " + t.GroupVersionResource.Resource)
