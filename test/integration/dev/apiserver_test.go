@@ -3,7 +3,6 @@ package dev
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -119,6 +116,11 @@ var commands = []string{
 	"-n demo get configmap settings",
 	"-n demo delete configmap settings",
 	"-n demo get configmap settings",
+	"create -f TEMP/configmap.yaml",
+	"apply --server-side -f TEMP/configmap-changed.yaml",
+	"apply -f TEMP/configmap-changed.yaml",
+	"apply --server-side -f TEMP/configmap-changed.yaml",
+	"-n demo delete configmap settings",
 	"-n demo create secret generic s --from-literal=a=b",
 	"-n demo get secrets",
 	"-n demo create configmap held --from-literal=a=b --dry-run=server -o yaml",
@@ -246,92 +248,4 @@ func TestKubectlWatch(t *testing.T) {
 	if diff := cmp.Diff(watch(cluster.Get(t)), watch(inMemory(t))); diff != "" {
 		t.Errorf("-real +in memory:\n%s", diff)
 	}
-}
-
-var greetings = schema.GroupVersionResource{Group: "ctl.example.com", Version: "v1", Resource: "greetings"}
-
-// TestHost checks that a host brings an example to the same end on a cluster in memory and on a real one.
-func TestHost(t *testing.T) {
-	run := func(c *cluster.Cluster) map[string]any {
-		if err := c.Install(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.ApplyFiles(t.Context(), root+"examples/hello/hello.yaml", root+"examples/hello/greeting.yaml"); err != nil {
-			t.Fatal(err)
-		}
-		host, err := c.StartLibretto(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			if err := host.Stop(); err != nil {
-				t.Error(err)
-			}
-		}()
-		found := map[string]any{}
-		cluster.Eventually(t, 30*time.Second, func() error {
-			parent, err := c.Dynamic().Resource(greetings).Namespace("default").Get(t.Context(), "world", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if parent.Object["status"] == nil {
-				return fmt.Errorf("the parent has no status: %v", host.Log())
-			}
-			child, err := c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default").
-				Get(t.Context(), "world-greeting", metav1.GetOptions{})
-			found["parent"], found["child"] = steady(parent), steady(child)
-			return err
-		})
-		if err := c.Dynamic().Resource(greetings).Namespace("default").Delete(t.Context(), "world", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		cluster.Eventually(t, 30*time.Second, func() error {
-			out, err := c.Kubectl(t.Context(), "get", "configmap", "world-greeting", "--ignore-not-found", "-o", "name")
-			if err == nil && out != "" {
-				err = fmt.Errorf("the child outlives its parent: %s", out)
-			}
-			return err
-		})
-		if _, err := c.Kubectl(t.Context(), "delete", "-f", root+"examples/hello/hello.yaml"); err != nil {
-			t.Error(err) // The real one is that of other tests, too.
-		}
-		return found
-	}
-	if diff := cmp.Diff(run(cluster.Get(t)), run(inMemory(t))); diff != "" {
-		t.Errorf("-real +in memory:\n%s", diff)
-	}
-}
-
-// steady returns what of an object does not depend on its cluster.
-func steady(object *unstructured.Unstructured) map[string]any {
-	if object == nil {
-		return nil
-	}
-	object = object.DeepCopy()
-	uid := string(object.GetUID())
-	metadata, _ := object.Object["metadata"].(map[string]any)
-	for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields"} {
-		delete(metadata, name)
-	}
-	for _, owner := range object.GetOwnerReferences() {
-		uid = string(owner.UID)
-	}
-	return replaced(object.Object, uid).(map[string]any)
-}
-
-// replaced returns a value with UID in the place of a UID.
-func replaced(value any, uid string) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for name := range v {
-			v[name] = replaced(v[name], uid)
-		}
-	case []any:
-		for i := range v {
-			v[i] = replaced(v[i], uid)
-		}
-	case string:
-		return strings.ReplaceAll(v, uid, "UID")
-	}
-	return value
 }

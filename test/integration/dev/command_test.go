@@ -435,14 +435,20 @@ func TestCatset(t *testing.T) {
 		return s.is("Pod nginx-2", "child", "ready") && s.is("CatSet nginx", "parent", "ready")
 	})
 	for _, step := range []struct{ ready, state string }{{"false", "failing"}, {"null", "ready"}} {
-		body := `{"apiVersion": "v1", "kind": "Pod", "namespace": "demo", "name": "nginx-1", "ready": ` + step.ready + `}`
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.address+"/dev/v1/ready", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.send(request)
+		s.setReady("nginx-1", step.ready)
 		s.eventually("a Pod is "+step.state, func() bool { return s.is("Pod nginx-1", "child", step.state) })
 	}
+}
+
+// setReady has a Pod of the namespace demo become ready, or not, or as usual.
+func (s *session) setReady(pod, ready string) {
+	s.Helper()
+	body := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "namespace": "demo", "name": %q, "ready": %s}`, pod, ready)
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.address+"/dev/v1/ready", strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.send(request)
 }
 
 // TestEmpty starts in an empty folder, and puts files into it.
