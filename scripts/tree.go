@@ -13,12 +13,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 	"github.com/libretto-k8s/libretto/scripts/archive"
+	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
 const (
-	// debounceTime is how long the ConfigMaps of a tree must have no changes before they are
-	// read, if there are several, because they are written one after another.
-	debounceTime = 50 * time.Millisecond
 	// debounceLimit is how long continuous edits can delay a load.
 	debounceLimit = time.Second
 	// retryAfter is the delay before a load that failed for a transient reason is retried.
@@ -195,21 +193,10 @@ func (t *Tree) throttle(ctx context.Context) {
 	}
 }
 
+// debounce waits until the sources have no more changes, if there are several: ConfigMaps are written one after another.
 func (t *Tree) debounce(ctx context.Context) {
-	if len(t.sources) < 2 {
-		return
-	}
-	limit := time.After(debounceLimit)
-	for {
-		select {
-		case <-t.wake:
-		case <-time.After(debounceTime):
-			return
-		case <-limit:
-			return
-		case <-ctx.Done():
-			return
-		}
+	if len(t.sources) > 1 {
+		directory.Debounce(ctx, t.wake)
 	}
 }
 

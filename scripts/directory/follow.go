@@ -48,7 +48,7 @@ func (f *Follower) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		case <-w.changes:
-			debounce(ctx, w.changes)
+			Debounce(ctx, w.changes)
 		}
 		if now := f.read(w, last.stamps); !now.equal(last) {
 			last = now
@@ -93,8 +93,8 @@ func (f *Follower) diskPaths(folders []string) []string {
 	return dirs
 }
 
-// debounce waits until there are no events for debounceTime.
-func debounce(ctx context.Context, events <-chan struct{}) {
+// Debounce waits until there are no events for debounceTime, but no longer than debounceLimit.
+func Debounce(ctx context.Context, events <-chan struct{}) {
 	limit := time.After(debounceLimit)
 	for {
 		select {
