@@ -156,7 +156,11 @@ func (c *Cluster) ResourceOf(kind schema.GroupVersionKind) (Resource, error) {
 	if t := c.byKind[kind]; t != nil {
 		return t.Resource, nil
 	}
-	return Resource{}, fmt.Errorf("the cluster has no kind %s %s: declare its resource", kind.GroupVersion(), kind.Kind)
+	return Resource{}, errNoKind(kind)
+}
+
+func errNoKind(kind schema.GroupVersionKind) error {
+	return fmt.Errorf("the cluster has no kind %s %s: declare its resource", kind.GroupVersion(), kind.Kind)
 }
 
 // Version returns the version of the last change.

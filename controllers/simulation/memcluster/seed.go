@@ -14,12 +14,10 @@ import (
 // Seed stores an object as it is, with its status and deletionTimestamp. It fills in missing metadata. It
 // returns an error for one that is invalid.
 func (c *Cluster) Seed(object *unstructured.Unstructured) error {
-	t, err := c.tableOf(object)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	return c.withTable(object, func(t *table) error { return c.seed(t, object) })
+}
+
+func (c *Cluster) seed(t *table, object *unstructured.Unstructured) error {
 	seeded := object.DeepCopy()
 	switch {
 	case t.Namespaced && seeded.GetNamespace() == "":
@@ -57,14 +55,10 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 // server would read it, so that a write that changes nothing leaves it as it is. The object is shared and not changed, and must not be by
 // others.
 func (c *Cluster) Store(object *unstructured.Unstructured) error {
-	t, err := c.tableOf(object)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.storeRead(t, object)
-	return nil
+	return c.withTable(object, func(t *table) error {
+		c.storeRead(t, object)
+		return nil
+	})
 }
 
 // storeRead stores an object as it was read, unless it is there. The lock is held.
@@ -120,11 +114,13 @@ func (c *Cluster) findExisting(t *table, r *request) (*unstructured.Unstructured
 	return t.objects[r.key], err
 }
 
-// tableOf returns the table of an object.
-func (c *Cluster) tableOf(object *unstructured.Unstructured) (*table, error) {
-	resource, err := c.ResourceOf(object.GroupVersionKind())
-	if err != nil {
-		return nil, err
+// withTable calls a function with the table of an object, and the lock held.
+func (c *Cluster) withTable(object *unstructured.Unstructured, do func(*table) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind := object.GroupVersionKind()
+	if t := c.byKind[kind]; t != nil {
+		return do(t)
 	}
-	return c.tables[resource.GroupVersionResource], nil
+	return errNoKind(kind)
 }

@@ -62,14 +62,10 @@ func (c *Cluster) newObject(t *table, r *request) (*unstructured.Unstructured, e
 
 // CheckCreation returns why the cluster would refuse to create an object if none of its name were there, or nil. It stores nothing.
 func (c *Cluster) CheckCreation(object *unstructured.Unstructured) error {
-	t, err := c.tableOf(object)
-	if err != nil {
+	return c.withTable(object, func(t *table) error {
+		_, err := c.newObject(t, &request{verb: Create, name: object.GetName(), key: keyOf(object), sent: object})
 		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, err = c.newObject(t, &request{verb: Create, name: object.GetName(), key: keyOf(object), sent: object})
-	return err
+	})
 }
 
 // update replaces an object by the one sent, except for the fields that the server sets.
