@@ -145,3 +145,30 @@ func fileOf(name string, points map[engines.CoveragePoint]int) File {
 	})
 	return f
 }
+
+// State is how a line is covered.
+type State string
+
+// The states. A line is covered in part if it is reached, and some outcome of a decision in it never was.
+const (
+	Covered   State = "covered"
+	Partial   State = "partial"
+	Uncovered State = "uncovered"
+)
+
+// States returns how each line that counts is covered.
+func (f File) States() map[int]State {
+	states := map[int]State{}
+	for _, line := range f.Lines {
+		states[line.Number] = Covered
+		if line.Calls == 0 {
+			states[line.Number] = Uncovered
+		}
+	}
+	for _, decision := range f.Decisions {
+		if states[decision.Line] == Covered && slices.Contains(decision.Outcomes, 0) {
+			states[decision.Line] = Partial
+		}
+	}
+	return states
+}

@@ -57,9 +57,12 @@ func (f File) missed() string {
 		}
 		first = 0
 	}
-	covered := map[int]bool{}
+	states, partial := f.States(), []string{}
 	for _, line := range f.Lines {
-		if covered[line.Number] = line.Calls > 0; line.Calls > 0 {
+		if states[line.Number] == Partial {
+			partial = append(partial, fmt.Sprint(line.Number))
+		}
+		if line.Calls > 0 {
 			end()
 			continue
 		}
@@ -70,25 +73,10 @@ func (f File) missed() string {
 	}
 	end()
 	text := strings.Join(parts, ", ")
-	if branches := f.missedBranches(covered); len(branches) > 0 {
-		text = strings.TrimPrefix(text+"; branches in "+strings.Join(branches, ", "), "; ")
+	if len(partial) > 0 {
+		text = strings.TrimPrefix(text+"; branches in "+strings.Join(partial, ", "), "; ")
 	}
 	return text
-}
-
-// missedBranches returns the covered lines in which a decision never had one of its outcomes.
-func (f File) missedBranches(covered map[int]bool) []string {
-	var lines []string
-	last := 0
-	for _, decision := range f.Decisions {
-		for _, calls := range decision.Outcomes {
-			if calls == 0 && covered[decision.Line] && decision.Line != last {
-				last = decision.Line
-				lines = append(lines, fmt.Sprint(last))
-			}
-		}
-	}
-	return lines
 }
 
 // WriteLCOV writes the format of lcov's .info files, as geninfo(1) describes it. Counts are of calls of hooks.

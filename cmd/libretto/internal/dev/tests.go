@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/test"
@@ -22,10 +21,10 @@ type tests struct {
 // testsMessage is what the page gets of a run, and testCase of a case.
 type (
 	testsMessage struct {
-		Running  bool                         `json:"running"`
-		Cases    []testCase                   `json:"cases"`
-		Coverage map[string]map[string]string `json:"coverage"`
-		Problems []string                     `json:"problems"`
+		Running  bool                              `json:"running"`
+		Cases    []testCase                        `json:"cases"`
+		Coverage map[string]map[int]coverage.State `json:"coverage"`
+		Problems []string                          `json:"problems"`
 	}
 	testCase struct {
 		File    string `json:"file"`
@@ -72,7 +71,7 @@ func (t *tests) run(ctx context.Context) {
 }
 
 func newTestsMessage() testsMessage {
-	return testsMessage{Cases: []testCase{}, Coverage: map[string]map[string]string{}, Problems: []string{}}
+	return testsMessage{Cases: []testCase{}, Coverage: map[string]map[int]coverage.State{}, Problems: []string{}}
 }
 
 // once runs all tests.
@@ -91,7 +90,7 @@ func (t *tests) once(ctx context.Context) testsMessage {
 		return m
 	}
 	for _, f := range covered.Files {
-		m.Coverage[t.relative(f.Name)] = linesOf(f)
+		m.Coverage[t.relative(f.Name)] = f.States()
 	}
 	return m
 }
@@ -102,26 +101,6 @@ func (t *tests) relative(name string) string {
 		return filepath.ToSlash(relative)
 	}
 	return name
-}
-
-// linesOf returns how the lines of a file are covered: those of which some outcome of a decision was never reached are covered in part.
-func linesOf(f coverage.File) map[string]string {
-	lines := map[string]string{}
-	for _, line := range f.Lines {
-		lines[strconv.Itoa(line.Number)] = "covered"
-		if line.Calls == 0 {
-			lines[strconv.Itoa(line.Number)] = "uncovered"
-		}
-	}
-	for _, decision := range f.Decisions {
-		number := strconv.Itoa(decision.Line)
-		for _, calls := range decision.Outcomes {
-			if calls == 0 && lines[number] == "covered" {
-				lines[number] = "partial"
-			}
-		}
-	}
-	return lines
 }
 
 // exploreTimeout is how long an exploration may take.
