@@ -81,25 +81,12 @@ func minLength(v any, longest, limit int) int {
 
 // digestStrings replaces every string that is longer than its digest.
 func digestStrings(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, field := range v {
-			out[name] = digestStrings(field)
+	return jsonvalue.MapStrings(v, func(text string) string {
+		if len(text) > digestLength {
+			return Digest(text)
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = digestStrings(item)
-		}
-		return out
-	case string:
-		if len(v) > digestLength {
-			return Digest(v)
-		}
-	}
-	return v
+		return text
+	})
 }
 
 // digestFields replaces every object and list at the top level.

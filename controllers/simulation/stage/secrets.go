@@ -71,57 +71,23 @@ func stringsOfJSON(text string) []string {
 	return jsonvalue.SecretTexts(nil, value, func(jsonvalue.Path) bool { return true })
 }
 
-// MapStrings returns a copy of a value with other strings.
-func MapStrings(value any, edit func(string) string) any {
-	switch v := value.(type) {
-	case string:
-		return edit(v)
-	case map[string]any:
-		next := make(map[string]any, len(v))
-		for name, field := range v {
-			next[name] = MapStrings(field, edit)
-		}
-		return next
-	case []any:
-		next := make([]any, len(v))
-		for i, item := range v {
-			next[i] = MapStrings(item, edit)
-		}
-		return next
-	default:
-		return value
-	}
-}
-
 // HideSecrets returns a value in which the values of Secrets are hidden, and what the schemas of other objects call a password. It
 // does not change its argument.
 func HideSecrets(value any, schemaOf func(schema.GroupVersionKind) *openapi.Kind) any {
-	switch v := value.(type) {
-	case map[string]any:
+	return jsonvalue.Map(value, func(value any) (any, bool) {
+		v := jsonvalue.AsObject(value)
 		if jsonvalue.IsSecret(v) {
-			return hidden(v)
+			return hidden(v), true
 		}
 		object := unstructured.Unstructured{Object: v}
 		if _, named := v["metadata"].(map[string]any); named && object.GetKind() != "" {
 			if kind := schemaOf(object.GroupVersionKind()); kind != nil {
 				visible, _ := jsonvalue.Redact(nil, v, kind.Secret)
-				return visible
+				return visible, true
 			}
 		}
-		next := make(map[string]any, len(v))
-		for name, field := range v {
-			next[name] = HideSecrets(field, schemaOf)
-		}
-		return next
-	case []any:
-		next := make([]any, len(v))
-		for i, item := range v {
-			next[i] = HideSecrets(item, schemaOf)
-		}
-		return next
-	default:
-		return value
-	}
+		return value, false
+	})
 }
 
 // hidden returns a Secret with its keys and without its values. What is in data becomes text, because (hidden) is no

@@ -35,6 +35,40 @@ func Clone(object map[string]any) map[string]any {
 	return out
 }
 
+// Map returns a copy of a value in which edit has replaced it, or else what is in it. edit returns the value itself, or another one that is
+// walked through, unless it is done.
+func Map(value any, edit func(any) (next any, done bool)) any {
+	value, done := edit(value)
+	if done {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, field := range v {
+			out[name] = Map(field, edit)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = Map(item, edit)
+		}
+		return out
+	}
+	return value
+}
+
+// MapStrings returns a copy of a value with other strings.
+func MapStrings(value any, edit func(string) string) any {
+	return Map(value, func(v any) (any, bool) {
+		if text, is := v.(string); is {
+			return edit(text), true
+		}
+		return v, false
+	})
+}
+
 // MergePatch returns target with a merge patch (RFC 7386) applied.
 func MergePatch(target, patch map[string]any) map[string]any {
 	out := Clone(target)

@@ -55,3 +55,25 @@ func TestMergePatch(t *testing.T) {
 		t.Errorf("without a target (-want +got):\n%s", diff)
 	}
 }
+
+// TestMap checks that a copy is walked through as edit wants, and that the value stays as it is.
+func TestMap(t *testing.T) {
+	value := map[string]any{"a": "x", "list": []any{"x", int64(1), nil}, "done": map[string]any{"a": "x"}}
+	got := Map(value, func(v any) (any, bool) {
+		object := AsObject(v)
+		switch {
+		case v == "x":
+			return "y", true
+		case object["list"] != nil:
+			return With(object, "more", []any{"x"}), false
+		}
+		return v, object != nil
+	})
+	want := map[string]any{"a": "y", "list": []any{"y", int64(1), nil}, "done": map[string]any{"a": "x"}, "more": []any{"y"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if value["a"] != "x" || len(value) != 3 {
+		t.Errorf("the value has changed: %v", value)
+	}
+}

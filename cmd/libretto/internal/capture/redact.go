@@ -82,11 +82,11 @@ func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unst
 		}
 	}
 	dropAnnotations(clean, kubectlApplied)
-	hidden, _ := r.maskNames(stage.MapStrings(clean.Object, r.maskSource)).(map[string]any)
+	hidden, _ := r.maskNames(jsonvalue.MapStrings(clean.Object, r.maskSource)).(map[string]any)
 	for _, field := range []string{"apiVersion", "kind"} {
 		hidden[field] = clean.Object[field]
 	}
-	stage.MapStrings(hidden, func(text string) string {
+	jsonvalue.MapStrings(hidden, func(text string) string {
 		if r.mask(text) != r.parts.Mask(text) {
 			r.repeats[apply.KeyOf(object).String()] = true
 		}
@@ -113,22 +113,17 @@ func (r *redaction) maskSource(text string) string {
 
 // maskNames returns a value in which secrets are hidden in the names of fields.
 func (r *redaction) maskNames(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		next := make(map[string]any, len(v))
-		for name, field := range v {
-			next[r.parts.Mask(name)] = r.maskNames(field)
+	return jsonvalue.Map(value, func(value any) (any, bool) {
+		fields, isObject := value.(map[string]any)
+		if !isObject {
+			return value, false
 		}
-		return next
-	case []any:
-		next := make([]any, len(v))
-		for i, item := range v {
-			next[i] = r.maskNames(item)
+		next := make(map[string]any, len(fields))
+		for name, field := range fields {
+			next[r.parts.Mask(name)] = field
 		}
-		return next
-	default:
-		return value
-	}
+		return next, false
+	})
 }
 
 const kubectlApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -185,7 +180,7 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 		}
 	}
 	visible, _ := stage.HideSecrets(clean.Object, find).(map[string]any)
-	hidden, _ := r.maskNames(stage.MapStrings(visible, r.mask)).(map[string]any)
+	hidden, _ := r.maskNames(jsonvalue.MapStrings(visible, r.mask)).(map[string]any)
 	named, _ := hidden["metadata"].(map[string]any)
 	for _, field := range []string{
 		"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp",

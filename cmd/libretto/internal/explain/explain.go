@@ -310,8 +310,8 @@ func (t *teller) call(call simulation.HookCall) Call {
 	}
 	if t.all {
 		find := func(kind schema.GroupVersionKind) *openapi.Kind { return t.subject.Schemas.For(t.ctx, kind) }
-		c.Request = stage.MapStrings(stage.HideSecrets(call.Request, find), t.masker.Mask)
-		c.Response = stage.MapStrings(stage.HideSecrets(call.Response, find), t.masker.Mask)
+		c.Request = jsonvalue.MapStrings(stage.HideSecrets(call.Request, find), t.masker.Mask)
+		c.Response = jsonvalue.MapStrings(stage.HideSecrets(call.Response, find), t.masker.Mask)
 	}
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/simulation"
 	"github.com/libretto-k8s/libretto/controllers/simulation/stage"
 	"github.com/libretto-k8s/libretto/engines/webhook"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // Output writes renderings. What is secret is hidden unless ShowSecrets is set.
@@ -88,7 +89,7 @@ func (o Output) visible(r *Rendering, value any) any {
 	if o.ShowSecrets {
 		return value
 	}
-	return stage.MapStrings(stage.HideSecrets(value, r.schema), r.mask)
+	return jsonvalue.MapStrings(stage.HideSecrets(value, r.schema), r.mask)
 }
 
 // lines returns texts without what is secret.

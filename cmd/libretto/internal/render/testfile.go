@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -282,24 +283,15 @@ const controllerUID = "controller-uid"
 
 // withoutHidden returns a copy of a value without fields that are hidden.
 func withoutHidden(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		next := make(map[string]any, len(v))
-		for name, field := range v {
-			if field != jsonvalue.Hidden {
-				next[name] = withoutHidden(field)
-			}
+	return jsonvalue.Map(value, func(value any) (any, bool) {
+		fields, isObject := value.(map[string]any)
+		if !isObject {
+			return value, false
 		}
-		return next
-	case []any:
-		next := make([]any, len(v))
-		for i, item := range v {
-			next[i] = withoutHidden(item)
-		}
-		return next
-	default:
-		return value
-	}
+		shown := maps.Clone(fields)
+		maps.DeleteFunc(shown, func(_ string, field any) bool { return field == jsonvalue.Hidden })
+		return shown, false
+	})
 }
 
 // written returns an object without the namespace that it has anyway.
