@@ -27,7 +27,9 @@ func endStateOf(objects []*unstructured.Unstructured, ignored ignored) endState 
 			continue
 		}
 		key := apply.KeyOf(object)
-		normalize(object.Object, uids)
+		named := jsonvalue.MapStrings(object.Object, func(text string) string { return cmp.Or(uids[text], text) })
+		object.Object = jsonvalue.AsObject(named)
+		normalize(object.Object)
 		ignored.removeFields(key, object)
 		state[key] = object.Object
 	}
@@ -51,9 +53,9 @@ func compareKeys(a, b apply.Key) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// normalize removes what the API server and the time put into an object: versions, UIDs, times, and the order of conditions. That an
-// object is being deleted stays visible.
-func normalize(object map[string]any, uids map[string]string) {
+// normalize removes what the API server and the time put into an object: versions, times, and the order of conditions. That an object is
+// being deleted stays visible.
+func normalize(object map[string]any) {
 	metadata := jsonvalue.ObjectIn(object, "metadata")
 	for _, field := range []string{
 		"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "deletionGracePeriodSeconds", "selfLink",
@@ -67,31 +69,9 @@ func normalize(object map[string]any, uids map[string]string) {
 	for _, owner := range owners {
 		delete(jsonvalue.AsObject(owner), "uid")
 	}
-	for name, value := range object {
-		object[name] = withoutUIDs(value, uids)
-	}
 	withoutTimes(metadata["annotations"])
 	withoutTimes(object["status"])
 	sortConditions(jsonvalue.ObjectIn(object, "status"))
-}
-
-// withoutUIDs replaces the UIDs of objects by their names.
-func withoutUIDs(value any, uids map[string]string) any {
-	switch v := value.(type) {
-	case string:
-		if name, ok := uids[v]; ok {
-			return name
-		}
-	case map[string]any:
-		for name, field := range v {
-			v[name] = withoutUIDs(field, uids)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = withoutUIDs(item, uids)
-		}
-	}
-	return value
 }
 
 // withoutTimes removes times and observed generations from a value. It returns nil for a time.
