@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // object reads the fields of an object.
@@ -40,46 +42,28 @@ func (o object) replicas() int64 {
 }
 
 // conditions returns status.conditions.
-func (o object) conditions() []map[string]any {
-	value, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
-	items, _ := value.([]any)
-	var list []map[string]any
-	for _, item := range items {
-		if fields, ok := item.(map[string]any); ok {
-			list = append(list, fields)
-		}
-	}
-	return list
-}
+func (o object) conditions() []map[string]any { return jsonvalue.Conditions(o.Object) }
 
 // condition returns the status of a condition, or "", and what it says.
 func (o object) condition(kind string) (reason, status string) {
-	for _, c := range o.conditions() {
-		if c["type"] != kind {
-			continue
-		}
-		status, _ = c["status"].(string)
-		reason = fmt.Sprintf("condition %s is %s", kind, status)
-		if text, _ := c["reason"].(string); text != "" {
-			reason += ": " + text
-		}
-		if text, _ := c["message"].(string); text != "" {
-			reason += ": " + text
-		}
-		return reason, status
+	c := jsonvalue.Condition(o.Object, kind)
+	if c == nil {
+		return "there is no condition " + kind, ""
 	}
-	return "there is no condition " + kind, ""
+	status, _ = c["status"].(string)
+	reason = fmt.Sprintf("condition %s is %s", kind, status)
+	for _, field := range []string{"reason", "message"} {
+		if text, _ := c[field].(string); text != "" {
+			reason += ": " + text
+		}
+	}
+	return reason, status
 }
 
 // reasonOf returns the reason field of a condition.
 func (o object) reasonOf(kind string) string {
-	for _, c := range o.conditions() {
-		if c["type"] == kind {
-			reason, _ := c["reason"].(string)
-			return reason
-		}
-	}
-	return ""
+	reason, _ := jsonvalue.Condition(o.Object, kind)["reason"].(string)
+	return reason
 }
 
 // condition returns the check for a condition that must be true.

@@ -272,8 +272,7 @@ func (e *env) reconcile(t *testing.T) int {
 
 // describeCondition returns the condition on the parent, as "True OnLatestRevision: message".
 func describeCondition(status map[string]any) string {
-	conditions, _ := status["conditions"].([]any)
-	c := conditionOf(conditions, "Updated")
+	c := jsonvalue.Condition(map[string]any{"status": status}, "Updated")
 	if c == nil {
 		return ""
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // setUpdatedCondition sets the condition in a status, which is a copy of the hook's. A
@@ -60,8 +62,7 @@ func (c condition) entry(before map[string]any, since, now time.Time) map[string
 
 // observedCondition returns the host's condition on the observed parent, or nil.
 func observedCondition(p *unstructured.Unstructured) map[string]any {
-	conditions, _ := valueAt(p.Object, []string{"status", "conditions"}).([]any)
-	if condition := conditionOf(conditions, conditionUpdated); condition != nil && isHostCondition(condition) {
+	if condition := jsonvalue.Condition(p.Object, conditionUpdated); condition != nil && isHostCondition(condition) {
 		return condition
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 const reasonNotUpdated = "is not updated yet"
@@ -64,9 +65,8 @@ func observedGeneration(child *unstructured.Unstructured) int64 {
 
 // failedCheck returns why the first status check fails, or "".
 func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Unstructured) string {
-	conditions, _ := valueAt(child.Object, []string{"status", "conditions"}).([]any)
 	for _, check := range checks {
-		condition := conditionOf(conditions, check.Type)
+		condition := jsonvalue.Condition(child.Object, check.Type)
 		switch {
 		case condition == nil:
 			return fmt.Sprintf("has no condition %s yet", check.Type)
@@ -77,16 +77,6 @@ func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Uns
 		}
 	}
 	return ""
-}
-
-// conditionOf returns the condition of a type, or nil.
-func conditionOf(conditions []any, kind string) map[string]any {
-	for _, condition := range conditions {
-		if fields, ok := condition.(map[string]any); ok && fields["type"] == kind {
-			return fields
-		}
-	}
-	return nil
 }
 
 func matches(wanted *string, value any) bool { return wanted == nil || value == *wanted }

@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/runtime/values/jsonvalue"
 )
 
 // total is the counter of objects. A condition with this name is not counted.
@@ -24,11 +26,8 @@ func countConditions(count map[string]int64, object *unstructured.Unstructured) 
 // conditionsOf returns whether each condition of an object is True, by the names of their
 // counters.
 func conditionsOf(object *unstructured.Unstructured) map[string]bool {
-	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
-	items, _ := value.([]any)
-	conditions := make(map[string]bool, len(items))
-	for _, item := range items {
-		condition, _ := item.(map[string]any)
+	conditions := map[string]bool{}
+	for _, condition := range jsonvalue.Conditions(object.Object) {
 		kind, _ := condition["type"].(string)
 		if name := lowerCamel(kind); name != "" && name != total {
 			conditions[name] = conditions[name] || condition["status"] == "True"

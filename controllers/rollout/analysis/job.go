@@ -36,9 +36,7 @@ func (a *Analyst) runJob(ctx context.Context, s Step, n int) outcome {
 	if err != nil { // That another host has made it meanwhile is seen the next time.
 		return unknown("Job %s/%s: %v", of.Namespace, name, err)
 	}
-	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-	for _, c := range conditions {
-		c := jsonvalue.AsObject(c)
+	for _, c := range jsonvalue.Conditions(job.Object) {
 		switch {
 		case c["status"] != "True":
 		case c["type"] == "Complete":

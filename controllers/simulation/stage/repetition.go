@@ -33,12 +33,8 @@ func withoutVersion(object *unstructured.Unstructured) map[string]any {
 		delete(meta, field)
 	}
 	unstructured.RemoveNestedField(object.Object, "status", "observedGeneration")
-	conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
-	list, _ := conditions.([]any)
-	for _, item := range list {
-		if condition, ok := item.(map[string]any); ok {
-			delete(condition, "lastTransitionTime")
-		}
+	for _, condition := range jsonvalue.Conditions(object.Object) {
+		delete(condition, "lastTransitionTime")
 	}
 	return object.Object
 }

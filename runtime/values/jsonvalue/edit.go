@@ -185,3 +185,26 @@ func FieldsWithoutNulls(object map[string]any) (out map[string]any, differs bool
 	}
 	return out, differs
 }
+
+// Conditions returns those of an object's status.
+func Conditions(object map[string]any) []map[string]any {
+	list, _ := ObjectIn(object, "status")["conditions"].([]any)
+	var all []map[string]any
+	for _, item := range list {
+		if fields := AsObject(item); fields != nil {
+			all = append(all, fields)
+		}
+	}
+	return all
+}
+
+// Condition returns the condition of a type in an object's status, or nil.
+func Condition(object map[string]any, kind string) map[string]any {
+	list, _ := ObjectIn(object, "status")["conditions"].([]any)
+	for _, item := range list {
+		if fields := AsObject(item); fields["type"] == kind {
+			return fields
+		}
+	}
+	return nil
+}

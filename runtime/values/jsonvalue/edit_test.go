@@ -77,3 +77,22 @@ func TestMap(t *testing.T) {
 		t.Errorf("the value has changed: %v", value)
 	}
 }
+
+// TestConditions checks what of a status are its conditions.
+func TestConditions(t *testing.T) {
+	ready := map[string]any{"type": "Ready", "status": "True"}
+	object := map[string]any{"status": map[string]any{"conditions": []any{"no condition", map[string]any{"status": "False"}, ready}}}
+	if diff := cmp.Diff([]map[string]any{{"status": "False"}, ready}, Conditions(object)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ready, Condition(object, "Ready")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, other := range map[string]map[string]any{
+		"nothing": nil, "no object": {"status": "x"}, "no list": {"status": map[string]any{"conditions": ready}}, "another": object,
+	} {
+		if got := Condition(other, "Stalled"); got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -154,11 +154,10 @@ func Events(events []*unstructured.Unstructured, secrets []string) []Event {
 // falseConditions returns the conditions of a definition that are not True. ParentsSynced is left out: what it says of this parent the
 // pass says too, and the others are other stories. So is Ready while it repeats what another one says of an edit, or that it is on its way.
 func falseConditions(definition *unstructured.Unstructured) []Condition {
-	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	conditions := jsonvalue.Conditions(definition.Object)
 	var all []Condition
 	pending := false
-	for _, item := range conditions {
-		fields, _ := item.(map[string]any)
+	for _, fields := range conditions {
 		text := func(field string) string { value, _ := fields[field].(string); return value }
 		switch kind := text("type"); {
 		case kind == v1alpha1.ConditionStalled || kind == v1alpha1.ConditionReconciling:
@@ -240,14 +239,11 @@ func (t *teller) tellPass(d *Definition, first *simulation.Result) {
 
 // rollout returns the message of the condition Updated, unless it is True.
 func rollout(parent *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
-	for _, item := range conditions {
-		condition := jsonvalue.AsObject(item)
-		if condition["type"] == "Updated" && condition["status"] != "True" {
-			return fmt.Sprintf("%v: %v", condition["reason"], condition["message"])
-		}
+	updated := jsonvalue.Condition(parent.Object, "Updated")
+	if updated == nil || updated["status"] == "True" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%v: %v", updated["reason"], updated["message"])
 }
 
 func (t *teller) change(c preview.Change) Change {
