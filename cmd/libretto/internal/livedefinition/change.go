@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -190,7 +191,7 @@ func (d *Definition) afterApproval(id string) []string {
 	case steps > 0 && d.rollout().UpdatedRevision != id:
 		notes = append(notes, fmt.Sprintf("it is rolled out now, beginning with step 1 of %d", steps+1))
 	default:
-		notes = append(notes, fmt.Sprintf("it takes over now, for all %d parents", valueOf(d.Status.Parents)))
+		notes = append(notes, fmt.Sprintf("it takes over now, for all %d parents", ptr.Deref(d.Status.Parents, 0)))
 	}
 	if d.isPaused() {
 		notes = append(notes, "not before the rollout goes on, as it is paused: "+d.command("rollout resume"))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
@@ -31,13 +33,13 @@ func Request(first *Definition, action string) Decide {
 // requested returns what is said of a request.
 func (d *Definition) requested(action string) *Change {
 	r := d.rollout()
-	id, step, steps := d.nameOf(r.UpdatedRevision), valueOf(r.Step), valueOf(r.Steps)
+	id, step, steps := d.nameOf(r.UpdatedRevision), ptr.Deref(r.Step, 0), ptr.Deref(r.Steps, 0)
 	change := &Change{Done: fmt.Sprintf("%s: %s is promoted past step %d of %d", d, id, step, steps)}
 	stable := "revision " + shortID(r.StableRevision)
 	if r.UpdatedEdit != nil && r.StableSpec != nil {
 		stable = fmt.Sprintf("generation %d of the spec", r.StableSpec.Generation)
 	}
-	all := fmt.Sprintf("all %d parents get it now", valueOf(d.Status.Parents))
+	all := fmt.Sprintf("all %d parents get it now", ptr.Deref(d.Status.Parents, 0))
 	switch {
 	case action == v1alpha1.AbortRequest:
 		change.Done = fmt.Sprintf("%s: %s is aborted at step %d of %d", d, id, step, steps)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/livecluster"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -94,9 +95,9 @@ func (d *Definition) RolloutStatus(wanted Wanted) *RolloutStatus {
 	s := &RolloutStatus{
 		Definition: d.String(), Revision: d.serving(), Updated: r.UpdatedRevision, Held: r.HeldRevision,
 		Failed: r.FailedRevision, Approved: r.ApprovedRevision, Pinned: d.Spec.ScriptRollout.Revision, Wanted: wanted.Revision,
-		Step: valueOf(r.Step), Steps: valueOf(r.Steps), StepParents: valueOf(r.Parents),
+		Step: ptr.Deref(r.Step, 0), Steps: ptr.Deref(r.Steps, 0), StepParents: ptr.Deref(r.Parents, 0),
 		counts: counts{
-			valueOf(status.Parents), status.UpdatedParents, status.SyncedParents, status.FailingParents, status.WaitingParents,
+			ptr.Deref(status.Parents, 0), status.UpdatedParents, status.SyncedParents, status.FailingParents, status.WaitingParents,
 			status.OutdatedChildren,
 		},
 	}
@@ -107,13 +108,6 @@ func (d *Definition) RolloutStatus(wanted Wanted) *RolloutStatus {
 	s.unmatched = s.Phase == string(v1alpha1.ScriptsProgressing) && d.isSeen() && r.Message != ""
 	s.Next = d.next(s)
 	return s
-}
-
-func valueOf(n *int32) int32 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // phaseOf returns the phase of an edit, and why it is that.
@@ -166,7 +160,7 @@ var startingReasons = []string{"EarlierSpecServes", "Starting", "ScriptsNotReady
 func (d *Definition) parentsPhase() (phase, why string) {
 	synced := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionParentsSynced)
 	ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
-	parents, updated := valueOf(d.Status.Parents), d.Status.UpdatedParents
+	parents, updated := ptr.Deref(d.Status.Parents, 0), d.Status.UpdatedParents
 	stalled := meta.IsStatusConditionTrue(d.Status.Conditions, v1alpha1.ConditionStalled) // By another edit, if this one serves.
 	isReady := ready == nil || ready.Status != metav1.ConditionFalse || stalled
 	switch {
@@ -176,7 +170,7 @@ func (d *Definition) parentsPhase() (phase, why string) {
 		return string(v1alpha1.ScriptsProgressing), "how many parents have been synced by it is not known yet"
 	case *updated < parents:
 		return string(v1alpha1.ScriptsProgressing), fmt.Sprintf("%d of %d parents have been synced by it", *updated, parents)
-	case valueOf(d.Status.FailingParents) > 0:
+	case ptr.Deref(d.Status.FailingParents, 0) > 0:
 		return PhaseFailing, synced.Message
 	case !isReady:
 		return PhaseFailing, ready.Message
@@ -312,13 +306,13 @@ func (s *RolloutStatus) Short() string {
 	var parts []string
 	if s.Steps > 0 && s.Phase != string(v1alpha1.ScriptsComplete) {
 		parts = append(parts, fmt.Sprintf("step %d of %d", s.Step, s.Steps),
-			fmt.Sprintf("%d of %d parents of the step updated, %d in all", valueOf(s.UpdatedParents), s.StepParents, s.Parents))
+			fmt.Sprintf("%d of %d parents of the step updated, %d in all", ptr.Deref(s.UpdatedParents, 0), s.StepParents, s.Parents))
 	}
 	if s.Complete() && s.Revision != "" {
 		parts = append(parts, fmt.Sprintf("revision %s serves all %d parents", shortID(s.Revision), s.Parents))
 	}
 	if s.Phase == PhaseFailing {
-		parts = append(parts, fmt.Sprintf("%d of %d parents fail", valueOf(s.FailingParents), s.Parents))
+		parts = append(parts, fmt.Sprintf("%d of %d parents fail", ptr.Deref(s.FailingParents, 0), s.Parents))
 	}
 	return s.Definition + ": " + strings.Join(append([]string{s.Phase}, parts...), ", ")
 }
