@@ -28,19 +28,12 @@ func (r *Result) Write(w io.Writer, format string, colour bool) error {
 
 // Summary returns the last line for people.
 func (r *Result) Summary() string {
-	checked := counted(r.Definitions, "definition") + " and " + counted(r.Scripts, "script") + " checked: "
+	checked := cli.Count(r.Definitions, "definition") + " and " + cli.Count(r.Scripts, "script") + " checked: "
 	errors, warnings := r.Count(Error), r.Count(Warning)
 	if errors+warnings == 0 {
 		return checked + "no problems"
 	}
-	return checked + counted(errors, "error") + ", " + counted(warnings, "warning")
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return checked + cli.Count(errors, "error") + ", " + cli.Count(warnings, "warning")
 }
 
 // The escape sequences of colours.

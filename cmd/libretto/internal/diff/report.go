@@ -8,6 +8,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 	"github.com/libretto-k8s/libretto/controllers/simulation/preview"
 )
@@ -54,7 +55,7 @@ func editLines(e rollout.Verdict) (held, others []string) {
 			are, them, their = "is", "it", "its"
 		}
 		held = append(held, fmt.Sprintf("! %s %s selected no more: what was made for %s stays and is not updated any more: "+
-			"correct the selector or %s labels, or delete what is not wanted by hand", count(n, "parent"), are, them, their))
+			"correct the selector or %s labels, or delete what is not wanted by hand", cli.Count(n, "parent"), are, them, their))
 	}
 	for _, resource := range e.Dropped {
 		others = append(others, "= "+resource+" are no children any more: those that are there stay as they are until their parents are deleted")
@@ -269,7 +270,7 @@ func (r *Report) Summary() string {
 		return "not compared"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d unchanged", count(r.Parents, "parent"), r.Classes[Unchanged])
+	fmt.Fprintf(&b, "%s: %d unchanged", cli.Count(r.Parents, "parent"), r.Classes[Unchanged])
 	for _, class := range classes[1:] {
 		n := r.Classes[class]
 		if n == 0 && class != Deleted && class != Updated {
@@ -302,20 +303,7 @@ func (r *Report) countOf(action preview.Action) string {
 		}
 	}
 	for i, kind := range kinds {
-		kinds[i] = count(counts[kind], kind)
+		kinds[i] = cli.Count(counts[kind], kind)
 	}
 	return strings.Join(kinds, " and ")
-}
-
-func count(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "s"):
-		return fmt.Sprintf("%d %ses", n, what)
-	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
-	default:
-		return fmt.Sprintf("%d %ss", n, what)
-	}
 }

@@ -66,7 +66,7 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 		fmt.Fprintln(w)
 	}
 	for _, g := range r.sorted() {
-		objects, of := count(len(g.objects), g.kind), count(g.parents, "parent")
+		objects, of := cli.Count(len(g.objects), g.kind), cli.Count(g.parents, "parent")
 		line(fmt.Sprintf("%s %s %s of %s%s", signs[g.action].sign, g.action, objects, of, g.ending()), signs[g.action].colour)
 		for _, f := range g.fields {
 			fmt.Fprintf(w, "      %s\n", printable.Line(f.String()))
