@@ -275,7 +275,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		return summary, err
 	}
 	total := Summary{
-		Counts: summary.Counts, NotRun: summary.NotRun, Seed: t.seed, Duration: time.Since(start), Slowest: slowest(all, t.slowest),
+		Summary: *summary, Seed: t.seed, Duration: time.Since(start), Slowest: slowest(all, t.slowest),
 	}
 	if t.collector != nil {
 		t.covered = t.collector.Report()

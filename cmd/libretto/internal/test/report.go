@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 )
 
 // Reporter writes results.
@@ -21,9 +22,7 @@ type Reporter interface {
 
 // Summary is about a whole run.
 type Summary struct {
-	Counts map[controllertest.Outcome]int
-	// NotRun is how many cases were left out after the first failure.
-	NotRun int
+	suite.Summary
 	// Seed is the seed of the order, or 0.
 	Seed     uint64
 	Duration time.Duration
@@ -33,15 +32,6 @@ type Summary struct {
 	Coverage *coverage.Report
 	// Benchmarks are what calls cost, if that was measured.
 	Benchmarks []benchmark
-}
-
-// Total returns the number of results.
-func (s Summary) Total() int {
-	total := 0
-	for _, n := range s.Counts {
-		total += n
-	}
-	return total
 }
 
 // String returns the counts and the time.

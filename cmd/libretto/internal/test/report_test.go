@@ -17,6 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -53,7 +54,7 @@ func write(t *testing.T, format string, options Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Summary{Counts: map[controllertest.Outcome]int{}, NotRun: 2, Seed: 7, Duration: 2 * time.Second, Slowest: results[:1]}
+	s := Summary{Summary: suite.Summary{Counts: map[controllertest.Outcome]int{}, NotRun: 2}, Seed: 7, Duration: 2 * time.Second, Slowest: results[:1]}
 	for _, result := range results {
 		s.Counts[result.Outcome]++
 		if err := r.Report(result); err != nil {
