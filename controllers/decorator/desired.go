@@ -4,9 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -15,7 +12,7 @@ import (
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	hook := v.hookFor(observed)
 	if hook == nil {
-		return variant.Desired{Keep: keepAll(observed.Children)}, nil
+		return variant.Desired{Keep: variant.KeysOf(observed.Children)}, nil
 	}
 	response := variant.ReadResponse(answers[0], hook.Response)
 	desired := variant.Desired{
@@ -29,14 +26,6 @@ func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (
 	}
 	desired.Events, desired.MoreEvents = response.Events()
 	return desired, response.Err()
-}
-
-func keepAll(children []*unstructured.Unstructured) map[apply.Key]bool {
-	keep := make(map[apply.Key]bool, len(children))
-	for _, child := range children {
-		keep[apply.KeyOf(child)] = true
-	}
-	return keep
 }
 
 // entries reads the labels or annotations to set on the object. Null removes one; those that

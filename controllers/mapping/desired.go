@@ -52,7 +52,7 @@ func (v *Variant) mergeResults(observed variant.Observed, results []*result) var
 // keepUnlabelled keeps the outputs whose input is unknown and that no input wants, and
 // reports them: they may belong to an input whose hook has failed.
 func (v *Variant) keepUnlabelled(observed variant.Observed, desired *variant.Desired) {
-	wanted := keysOf(desired.Children)
+	wanted := variant.KeysOf(desired.Children)
 	for _, output := range unlabelled(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
@@ -70,7 +70,7 @@ func ownersOf(results []*result) map[apply.Key]*result {
 		for key := range r.kept {
 			owners[key] = r
 		}
-		has := keysOf(r.outputs)
+		has := variant.KeysOf(r.outputs)
 		for _, output := range r.wanted {
 			if key := apply.KeyOf(output); has[key] {
 				owners[key] = r

@@ -3,7 +3,6 @@ package mapping
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -55,13 +54,4 @@ func unlabelled(observed variant.Observed) []*unstructured.Unstructured {
 		}
 	}
 	return outputs
-}
-
-// keysOf returns the keys of objects as a set.
-func keysOf(objects []*unstructured.Unstructured) map[apply.Key]bool {
-	keys := make(map[apply.Key]bool, len(objects))
-	for _, object := range objects {
-		keys[apply.KeyOf(object)] = true
-	}
-	return keys
 }

@@ -80,7 +80,7 @@ func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (
 	case observed.Finalizing && v.finalize != nil:
 		return v.readFinalizeAnswer(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
-		return variant.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusOrigin: variant.StatusMerged}, nil
+		return variant.Desired{Keep: variant.KeysOf(observed.Children), Status: v.status(observed, nil, true), StatusOrigin: variant.StatusMerged}, nil
 	}
 	return v.mergeResults(observed, v.results(observed, answers)), nil
 }

@@ -56,14 +56,14 @@ func (v *Variant) readResponse(hook *variant.Hook, p *unstructured.Unstructured,
 	r.events, r.moreEvents = response.Events()
 	switch err := response.Err(); {
 	case err != nil:
-		r = &result{group: g, kept: keysOf(g.outputs), problem: g.wrap(err)}
+		r = &result{group: g, kept: variant.KeysOf(g.outputs), problem: g.wrap(err)}
 		if answer.Err == nil {
 			r.invalidAnswers = []variant.Call{answer.Call}
 		}
 	case r.waiting != nil:
-		r.waiting.Input, r.kept = string(g.key), keysOf(g.outputs)
+		r.waiting.Input, r.kept = string(g.key), variant.KeysOf(g.outputs)
 	case g.input == nil:
-		r.kept = keysOf(objects)
+		r.kept = variant.KeysOf(objects)
 	default:
 		r.wanted = objects
 	}
@@ -80,7 +80,7 @@ func (v *Variant) finishFor(g *group) variant.FinishFunc {
 // onlySent returns a FinishFunc that rejects outputs that were not sent: a tombstone hook can
 // keep or drop outputs, but neither create nor change them (section 9 of the specification).
 func onlySent(g *group) variant.FinishFunc {
-	sent := keysOf(g.outputs)
+	sent := variant.KeysOf(g.outputs)
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if key := apply.KeyOf(output); !sent[key] {
 			return nil, fmt.Sprintf("%s was not sent: a tombstone hook can keep what it was sent, and add nothing to it", key)

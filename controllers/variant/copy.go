@@ -4,6 +4,8 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
 )
 
 // WithMetadata returns a copy of object whose own metadata fields may be set. All else is
@@ -36,4 +38,13 @@ func MergeFields(object any, more map[string]any) map[string]any {
 	maps.Copy(result, given)
 	maps.Copy(result, more)
 	return result
+}
+
+// KeysOf returns the keys of objects as a set.
+func KeysOf(objects []*unstructured.Unstructured) map[apply.Key]bool {
+	keys := make(map[apply.Key]bool, len(objects))
+	for _, object := range objects {
+		keys[apply.KeyOf(object)] = true
+	}
+	return keys
 }
