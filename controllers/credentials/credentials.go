@@ -6,6 +6,7 @@ package credentials
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"k8s.io/utils/clock"
@@ -125,7 +126,7 @@ func (b *Bundle) update() bool {
 	if problem == nil && b.token != "" {
 		problem = b.tokenErr
 	}
-	same := errorText(problem) == errorText(b.problem)
+	same := fmt.Sprint(problem) == fmt.Sprint(b.problem)
 	b.problem = problem
 	return changed || !same
 }
@@ -154,11 +155,4 @@ func (b *Bundle) setAccess(m resolved) bool {
 	}
 	b.access, b.source = next, m
 	return true
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

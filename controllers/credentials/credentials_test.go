@@ -82,7 +82,7 @@ func (e *env) waitFor(authorization, problem string) *engines.Access {
 			return fmt.Errorf("sends %q, want %q", access.Authorization, authorization)
 		case authorization != "" && err != nil:
 			return err
-		case (invalid == nil) != (problem == "") || !strings.Contains(errorText(invalid), problem):
+		case (invalid == nil) != (problem == "") || !strings.Contains(fmt.Sprint(invalid), problem):
 			return fmt.Errorf("problem %v, want %q", invalid, problem)
 		}
 		return nil

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -111,12 +112,5 @@ func Debounce(ctx context.Context, events <-chan struct{}) {
 
 func (c Contents) equal(o Contents) bool {
 	return (c.Files == nil) == (o.Files == nil) && maps.Equal(c.Files, o.Files) &&
-		slices.Equal(c.Problems, o.Problems) && textOf(c.Err) == textOf(o.Err)
-}
-
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+		slices.Equal(c.Problems, o.Problems) && fmt.Sprint(c.Err) == fmt.Sprint(o.Err)
 }
