@@ -33,9 +33,12 @@ func (o object) text(path ...string) string {
 	return text
 }
 
-// replicas returns spec.replicas, which defaults to 1.
-func (o object) replicas() int64 {
-	if n, ok := o.int("spec", "replicas"); ok {
+// replicas returns spec.replicas.
+func (o object) replicas() int64 { return o.wanted("replicas") }
+
+// wanted returns a number of the spec, which defaults to 1.
+func (o object) wanted(field string) int64 {
+	if n, ok := o.int("spec", field); ok {
 		return n
 	}
 	return 1

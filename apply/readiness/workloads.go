@@ -155,15 +155,7 @@ func checkJob(o object) Status {
 	if _, is := o.condition("Complete"); is == "True" {
 		return ready
 	}
-	return Status{InProgress, fmt.Sprintf("it is not complete: %d of %d have succeeded", o.number("status", "succeeded"), o.completions())}
-}
-
-// completions returns spec.completions, which defaults to 1.
-func (o object) completions() int64 {
-	if n, ok := o.int("spec", "completions"); ok {
-		return n
-	}
-	return 1
+	return Status{InProgress, fmt.Sprintf("it is not complete: %d of %d have succeeded", o.number("status", "succeeded"), o.wanted("completions"))}
 }
 
 func jobStatus(o object, now string) map[string]any {
@@ -171,7 +163,7 @@ func jobStatus(o object, now string) map[string]any {
 	if status["completionTime"] == nil {
 		status["startTime"], status["completionTime"] = now, now
 	}
-	status["succeeded"], status["ready"], status["terminating"] = o.completions(), int64(0), int64(0)
+	status["succeeded"], status["ready"], status["terminating"] = o.wanted("completions"), int64(0), int64(0)
 	status["uncountedTerminatedPods"] = map[string]any{}
 	delete(status, "active")
 	setCondition(status, "SuccessCriteriaMet", "True", "CompletionsReached", now)
