@@ -155,7 +155,8 @@ func checkJob(o object) Status {
 	if _, is := o.condition("Complete"); is == "True" {
 		return ready
 	}
-	return Status{InProgress, fmt.Sprintf("it is not complete: %d of %d have succeeded", o.number("status", "succeeded"), o.wanted("completions"))}
+	succeeded, wanted := o.number("status", "succeeded"), o.wanted("completions")
+	return Status{InProgress, fmt.Sprintf("it is not complete: %d of %d have succeeded", succeeded, wanted)}
 }
 
 func jobStatus(o object, now string) map[string]any {

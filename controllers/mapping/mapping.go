@@ -80,7 +80,8 @@ func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (
 	case observed.Finalizing && v.finalize != nil:
 		return v.readFinalizeAnswer(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
-		return variant.Desired{Keep: variant.KeysOf(observed.Children), Status: v.status(observed, nil, true), StatusOrigin: variant.StatusMerged}, nil
+		kept, status := variant.KeysOf(observed.Children), v.status(observed, nil, true)
+		return variant.Desired{Keep: kept, Status: status, StatusOrigin: variant.StatusMerged}, nil
 	}
 	return v.mergeResults(observed, v.results(observed, answers)), nil
 }

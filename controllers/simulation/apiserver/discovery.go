@@ -15,7 +15,7 @@ import (
 // gitVersion is the version of the API whose types are served.
 const gitVersion = "v1.36.3+libretto"
 
-func serverVersion(*http.Request) (any, error) {
+func (*Server) serverVersion(*http.Request) (any, error) {
 	return apimachineryversion.Info{
 		Major: "1", Minor: "36", GitVersion: gitVersion, GitTreeState: "clean", GoVersion: runtime.Version(), Compiler: runtime.Compiler,
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -32,7 +32,7 @@ func (s *Server) all() []*resource {
 	})
 }
 
-func apiVersions(*http.Request) (any, error) {
+func (*Server) apiVersions(*http.Request) (any, error) {
 	return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, nil
 }
 

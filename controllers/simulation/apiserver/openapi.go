@@ -22,7 +22,8 @@ func apiPath(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-// openAPIIndex returns where the OpenAPI documents of version 3 are. The address of one changes with it, and from server to server: clients keep documents.
+// openAPIIndex returns where the OpenAPI documents of version 3 are. The address of one changes with it, and from server to server: clients
+// keep documents.
 func (s *Server) openAPIIndex(*http.Request) (any, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

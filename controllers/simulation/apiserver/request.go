@@ -39,8 +39,8 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }) // The client may be gone.
 	}
 	for path, read := range map[string]func(*http.Request) (any, error){
-		"/version": serverVersion, "/openapi/v3": s.openAPIIndex, "/openapi/v3/api/{version}": s.document,
-		"/openapi/v3/apis/{group}/{version}": s.document, "/api": apiVersions, "/api/{version}": s.resourceList, "/apis": s.groupList,
+		"/version": s.serverVersion, "/openapi/v3": s.openAPIIndex, "/openapi/v3/api/{version}": s.document,
+		"/openapi/v3/apis/{group}/{version}": s.document, "/api": s.apiVersions, "/api/{version}": s.resourceList, "/apis": s.groupList,
 		"/apis/{group}": s.group, "/apis/{group}/{version}": s.resourceList,
 	} {
 		handle := func(w http.ResponseWriter, r *http.Request) {

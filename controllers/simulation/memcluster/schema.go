@@ -76,8 +76,8 @@ func (t *table) validateMetadata(object, old *unstructured.Unstructured) field.E
 // isPathSegment returns why a name cannot be a part of a URL.
 func isPathSegment(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
-// readTable returns an object of a resource without a schema as the API server reads it, and whether that differs from it: without nulls, as of
-// a kind without nullable fields.
+// readTable returns an object of a resource without a schema as the API server reads it, and whether that differs from it: without nulls,
+// as of a kind without nullable fields.
 func (t *table) readTable(object map[string]any) (read map[string]any, differs bool) {
 	read = object
 	if t.PrunesStatus {
