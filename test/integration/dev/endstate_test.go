@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,17 +60,25 @@ var scenarios = []struct {
 			until:    []string{"ConfigMap default/world-greeting data.text=Good morning, world!"},
 		},
 		{commands: []string{"delete -f EXAMPLES/hello/greeting.yaml"}, until: []string{"no ConfigMap default/world-greeting"}},
-		{commands: []string{"delete -f EXAMPLES/hello/hello.yaml"}, until: []string{"no ConfigMap default/hello-hooks"}},
+		{
+			commands: []string{"delete compositecontroller hello", "delete configmap hello-hooks"},
+			until:    []string{"no ConfigMap default/hello-hooks"},
+		},
 	}},
 	{"catset", []step{
 		{commands: []string{"apply -k EXAMPLES/catset"}, until: []string{definition + "catset-controller Ready=True"}},
 		{
-			commands: []string{"apply -f EXAMPLES/catset/catset.yaml"},
-			until:    []string{catset + "status.readyReplicas=3", definition + "catset-controller ParentsSynced=True"},
+			commands: []string{
+				"wait --for=condition=Ready compositecontroller/catset-controller --timeout=20s", "apply -f EXAMPLES/catset/catset.yaml",
+			},
+			until: []string{catset + "status.readyReplicas=3", definition + "catset-controller ParentsSynced=True"},
 		},
 		{
-			commands: []string{"scale catset nginx -n demo --replicas=1"},
-			until:    []string{catset + "status.replicas=1", "no Pod demo/nginx-1", "no Pod demo/nginx-2"},
+			commands: []string{
+				"wait --for=jsonpath={.status.readyReplicas}=3 catset/nginx -n demo --timeout=20s", "get catsets -n demo",
+				"scale catset nginx -n demo --replicas=1",
+			},
+			until: []string{catset + "status.replicas=1", "no Pod demo/nginx-1", "no Pod demo/nginx-2"},
 		},
 		{commands: []string{"scale catset nginx -n demo --replicas=2"}, until: []string{catset + "status.readyReplicas=2"}},
 		{
@@ -103,11 +112,12 @@ var scenarios = []struct {
 			until:    []string{definition + "catset-controller ScriptsReady=False"},
 		},
 		{
-			commands: []string{"apply -k TEMP/catset"}, // It is held, as it would have all Pods be created anew.
+			// The edit is held, as it would have all Pods be created anew.
+			commands: []string{"describe compositecontroller catset-controller", "apply -k TEMP/catset"},
 			until:    []string{definition + "catset-controller Progressing=False"},
 		},
 		{
-			commands: []string{"libretto rollout approve cc/catset-controller"},
+			commands: []string{"libretto rollout status cc/catset-controller --timeout=1s", "libretto rollout approve cc/catset-controller"},
 			until: []string{
 				definition + "catset-controller ScriptsReady=True", "Pod demo/nginx-2 metadata.labels.edited=yes", catset + "status.readyReplicas=3",
 			},
@@ -123,7 +133,7 @@ var scenarios = []struct {
 		},
 		{
 			commands: []string{
-				"delete compositecontroller catset-controller", "delete crd catsets.ctl.example.com", "delete namespace demo catset",
+				"delete compositecontroller catset-controller", "delete configmap catset-hooks -n catset", "delete namespace demo catset",
 			},
 		},
 	}},
@@ -161,11 +171,21 @@ var scenarios = []struct {
 			until:    []string{"no Deployment.apps default/example", "no Service default/example"},
 		},
 		{
-			files:  func(_, folder string) error { return errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)) },
-			onReal: []string{"delete compositecontroller webapp", "delete crd webapps.example.com"},
-			until:  []string{"no CompositeController.metacontroller.k8s.io webapp"},
+			files: func(from, folder string) error {
+				return errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700), replaceIn(from+"/crd.yaml", folder+"/crd.yaml", "", ""))
+			},
+			onReal:   []string{"delete compositecontroller webapp"},
+			commands: []string{"delete configmap webapp-hooks"},
+			until:    []string{"no CompositeController.metacontroller.k8s.io webapp"},
 		},
 	}},
+	// The real garbage collector does nothing for up to half a minute after a kind has gone.
+	{"end", []step{{
+		files:    func(_, folder string) error { return os.Remove(folder + "/crd.yaml") },
+		onReal:   []string{"delete crd webapps.example.com"},
+		commands: []string{"delete crd greetings.ctl.example.com catsets.ctl.example.com"},
+		until:    []string{"no CustomResourceDefinition.apiextensions.k8s.io webapps.example.com"},
+	}}},
 }
 
 // TestEndState drives hosts on a cluster in memory, with libretto dev, and on a real one by the same commands, and compares all objects
@@ -226,7 +246,7 @@ func (s step) take(t *testing.T, dev *session, sides []*side, names *strings.Rep
 	if s.ready != "" {
 		dev.setReady("nginx-1", s.ready)
 	}
-	cluster.Eventually(t, timeout, func() error {
+	cluster.Eventually(t, time.Minute, func() error { // See the end of scenarios.
 		var found [2]map[string]any
 		for i, side := range sides {
 			state, err := side.state(t.Context())
