@@ -37,6 +37,9 @@ func (b *bundledTree) compile() (*goja.Program, error) {
 	if b.coverage {
 		b.points = instrument(parsed, b.placer(parsed.File))
 	}
+	if singleThreaded {
+		yieldInLoops(parsed)
+	}
 	return b.generate(parsed)
 }
 

@@ -91,6 +91,9 @@ func (i *isolate) install() {
 	global := i.rt.GlobalObject()
 	must(global.DefineAccessorProperty("console", i.rt.ToValue(i.lazyConsole), nil, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	must(global.DefineDataProperty("structuredClone", i.rt.ToValue(i.structuredClone), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	if singleThreaded {
+		i.installYield()
+	}
 }
 
 // must panics on errors of definitions on new objects, which no script has changed yet.
