@@ -20,7 +20,7 @@ async function start({ texts, module, exec }) {
   globalThis.librettoFailed = (message) => postMessage({ failed: message });
   (0, eval)(exec); // wasm_exec.js of the Go that has compiled the module, from this site.
   const go = new Go();
-  go.env = { HOME: "/tmp", TMPDIR: "/tmp", GOGC: "200" };
+  go.env = { HOME: "/tmp", TMPDIR: "/tmp" };
   go.exit = (code) => postMessage({ failed: `the host has ended with status ${code}` });
   go.run(await WebAssembly.instantiate(module, go.importObject));
 }

@@ -168,6 +168,11 @@ func (s *session) listen(ctx context.Context) (err error) {
 	if to.page, err = page.Handler(); err != nil {
 		return err
 	}
+	if !s.isLive {
+		if err := createHost(ctx, s.config); err != nil {
+			return err
+		}
+	}
 	s.serve(ctx, listener, to.handler())
 	return s.print(listener.Addr().(*net.TCPAddr).Port)
 }
@@ -190,11 +195,6 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	client, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		return nil, err
-	}
-	if !s.isLive {
-		if err := createHost(ctx, client); err != nil {
-			return nil, err
-		}
 	}
 	api, err := discovery.NewDiscoveryClientForConfig(s.config)
 	if err != nil {

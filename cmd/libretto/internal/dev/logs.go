@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 )
@@ -41,7 +42,11 @@ spec: {containers: [{name: libretto, image: libretto}]}
 `
 
 // createHost creates the objects that stand for the host.
-func createHost(ctx context.Context, client dynamic.Interface) error {
+func createHost(ctx context.Context, config *rest.Config) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	objects, _ := document.Read("host", []byte(host))
 	for _, o := range objects {
 		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
