@@ -169,6 +169,31 @@ func (refusing) Prepare(context.Context, *manifest.Set) []error {
 	return []error{errors.New("b.yaml:1:1: no such kind")}
 }
 
+// ending is a listener during whose part the process ends.
+type ending struct {
+	refusing
+	end func()
+}
+
+func (e ending) Prepare(ctx context.Context, _ *manifest.Set) []error {
+	e.end()
+	return []error{ctx.Err()}
+}
+
+// TestEnd ends the process while a listener has its part: what did not come to its end is no failure.
+func TestEnd(t *testing.T) {
+	h := newHarness(t, map[string]string{"d.yaml": definition("{name: a}", "{namespace: x, name: hooks}")})
+	ctx, cancel := context.WithCancel(t.Context())
+	h.config.Listener = ending{end: cancel}
+	var following sync.WaitGroup
+	following.Go(func() { h.Follow(ctx) })
+	h.Apply(ctx, h.client, h.events)
+	following.Wait()
+	if len(h.log) > 0 || len(h.applied) > 0 {
+		t.Errorf("it logs %q, and applies %q", h.log, h.applied)
+	}
+}
+
 func TestApply(t *testing.T) {
 	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl-edit" using v1`, Field: ".spec.hooks"},

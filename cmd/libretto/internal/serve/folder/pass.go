@@ -50,6 +50,9 @@ type pass struct {
 func (p *pass) run(ctx context.Context) {
 	if listener := p.config.Listener; listener != nil {
 		p.failures = listener.Prepare(ctx, p.set)
+		if ctx.Err() != nil {
+			return
+		}
 		for _, err := range p.failures {
 			if p.isNew(err.Error()) {
 				p.config.Log.Error(err, "part of the folder is not applied", "folder", p.config.Path)
