@@ -376,6 +376,7 @@ func (s *session) send(request *http.Request) {
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	s := start(t, "hello", "--no-tests")
+	s.eventually("the example is applied", func() bool { return s.is("ConfigMap world-greeting", "child", "ready") })
 	s.edits("hello.yaml", "const text", `console.log("for", parent.spec.who); const text`)
 	s.run("kubectl", greeting, "apply", "-f", "-")
 	s.eventually("it greets", func() bool { return s.is("ConfigMap moon-greeting", "child", "ready") })
