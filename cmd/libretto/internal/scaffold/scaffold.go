@@ -167,7 +167,8 @@ func complete(o Options) (*Controller, error) {
 	d, known := variants[o.Variant]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("init %s: name one of %s, and then the controller: init %s %[1]s", o.Variant, strings.Join(Variants, ", "), Variants[0])
+		return nil, fmt.Errorf("init %s: name one of %s, and then the controller: init %s %[1]s",
+			o.Variant, strings.Join(Variants, ", "), Variants[0])
 	case !slices.Contains(Languages, o.Language):
 		return nil, fmt.Errorf("--lang %s: there are %s", o.Language, strings.Join(Languages, ", "))
 	case o.Kind != "" && d.kind == "":
