@@ -409,6 +409,37 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// inline is a definition with its script, which is archived in the namespace of the host.
+const inline = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: marks}
+spec:
+  resources: [{apiVersion: v1, resource: configmaps, labelSelector: {matchLabels: {mark: "yes"}}}]
+  hooks: {sync: {version: v2, script: {engine: JavaScript, inline: "export const sync = () => ({labels: {marked: 'yes'}})"}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: plain, labels: {mark: "yes"}}}
+`
+
+// TestHostNamespace finds the archive of a script that is in no namespace of its own where commands look for it.
+func TestHostNamespace(t *testing.T) {
+	t.Parallel()
+	s := start(t, "", "--no-tests")
+	if err := os.WriteFile(filepath.Join(s.folder, "marks.yaml"), []byte(inline), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("it is hosted", func() bool { return s.is("DecoratorController marks", "definition", "ready") })
+	cluster.Eventually(t, timeout, func() error {
+		if out := s.run("libretto", "", "history", "decoratorcontroller/marks"); !strings.Contains(out, "serves\n") {
+			return fmt.Errorf("the history is %s", out)
+		}
+		return nil
+	})
+	if out := s.run("kubectl", "", "-n", "default", "get", "configmaps", "-o", "name"); out != "configmap/plain\n" {
+		t.Errorf("the namespace of the author has %s", out)
+	}
+}
+
 // checkFollowed follows the log until it has what is logged meanwhile.
 func (s *session) checkFollowed() {
 	s.Helper()

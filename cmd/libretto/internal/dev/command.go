@@ -204,10 +204,16 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
 	to.recorder.ended, to.objects = all.setFailing, all
-	s.follow(ctx, to.recorder, &author{
+	a := &author{
 		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: to.tests, client: client, applied: map[string]*applied{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
-	})
+	}
+	if !s.isLive {
+		if err := a.createNamespace(ctx, hostNamespace); err != nil {
+			return nil, err
+		}
+	}
+	s.follow(ctx, to.recorder, a)
 	if s.root != "" && !s.noTests {
 		s.running.Go(func() { to.tests.run(ctx) })
 	}
@@ -241,7 +247,7 @@ func (s *session) connect(ctx context.Context, to *server) (err error) {
 func (s *session) follow(ctx context.Context, r *recorder, a *author) {
 	switch {
 	case !s.isLive:
-		local := serve.Local{Folder: s.root, Listener: a, Verbosity: s.verbosity}
+		local := serve.Local{Namespace: hostNamespace, Folder: s.root, Listener: a, Verbosity: s.verbosity}
 		s.running.Go(func() {
 			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, s.config, local); err != nil && ctx.Err() == nil {
 				s.fail(fmt.Errorf("the host: %w", err))

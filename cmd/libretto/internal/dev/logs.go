@@ -20,12 +20,11 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 )
 
+// hostNamespace is the host's own, as manifests/base has it and commands expect it.
+const hostNamespace = "libretto"
+
 // host are the objects that stand for the host, named as manifests/base has them: kubectl finds its log by them.
 const host = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: libretto}
----
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: libretto, namespace: libretto}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/cli"
@@ -13,7 +14,9 @@ import (
 
 // Local is a host in the process of another command.
 type Local struct {
-	// Folder is that of -f.
+	// Namespace is the host's own, which exists.
+	Namespace string
+	// Folder is that of -f. Its objects are in the namespace default, if they name none.
 	Folder string
 	// Listener is told of the folder.
 	Listener folder.Listener
@@ -29,11 +32,11 @@ func Run(ctx context.Context, w cli.Process, config *rest.Config, local Local) e
 		return err
 	}
 	o := defaultOptions()
-	o.hosted.folder, o.scripts.isolation.require = local.Folder, string(confine.RequireNone)
+	o.namespace, o.hosted.folder, o.scripts.isolation.require = local.Namespace, local.Folder, string(confine.RequireNone)
 	if runtime.GOOS == "js" { // A browser has no processes, and ends this one itself.
 		o.scripts.isolation.kind = isolationNone
 	}
 	s := &server{process: w, options: o, log: log, registry: newRegistry(w.Build()), probes: &probes{}}
-	s.followFolder(ctx, local.Listener)
+	s.followFolder(ctx, metav1.NamespaceDefault, local.Listener)
 	return lead(ctx, config, &o.election, w.Build(), log, s.begin)
 }

@@ -117,7 +117,7 @@ func serve(ctx context.Context, w cli.Process, o *options) error {
 	}
 	defer listening.wait()
 	defer cancel() // Before listening.wait, because the endpoints end with the context.
-	s.followFolder(ctx, nil)
+	s.followFolder(ctx, ownNamespace(o.namespace), nil)
 	log.Info("libretto starts", append([]any{
 		"version", w.Version, "server", config.Host, "context", from.Context, "kubeconfig", from.File,
 	}, limitMemory(w.Getenv, o.scripts.isolation)...)...)
@@ -183,16 +183,16 @@ func (s *server) begin(ctx context.Context, config *rest.Config, lease *lease) (
 	return h, nil
 }
 
-// followFolder reads the folder of -f. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it
+// followFolder reads the folder of -f, whose objects are in a namespace if they name none. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it
 // hosts is hosted all the same.
-func (s *server) followFolder(ctx context.Context, listener folder.Listener) {
+func (s *server) followFolder(ctx context.Context, namespace string, listener folder.Listener) {
 	o := s.options
 	if o.hosted.folder == "" {
 		return
 	}
 	target, _ := labels.Parse(o.hosted.targetSelector) // It was checked.
 	s.folder = folder.New(folder.Config{
-		Path: o.hosted.folder, Namespace: ownNamespace(o.namespace), Target: target, Namespaces: o.namespaces,
+		Path: o.hosted.folder, Namespace: namespace, Target: target, Namespaces: o.namespaces,
 		Clock: clock.RealClock{}, Log: s.log.WithName("folder"), Listener: listener,
 	}, s.registry)
 	s.probes.setFolderCheck(s.folder.Err)
