@@ -183,8 +183,8 @@ func (s *server) begin(ctx context.Context, config *rest.Config, lease *lease) (
 	return h, nil
 }
 
-// followFolder reads the folder of -f, whose objects are in a namespace if they name none. A process that can't is not ready, so that a rollout of an image with a broken file stops. What it
-// hosts is hosted all the same.
+// followFolder reads the folder of -f, whose objects are in a namespace if they name none. A process that can't is not ready, so that a
+// rollout of an image with a broken file stops. What it hosts is hosted all the same.
 func (s *server) followFolder(ctx context.Context, namespace string, listener folder.Listener) {
 	o := s.options
 	if o.hosted.folder == "" {
