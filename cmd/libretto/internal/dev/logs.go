@@ -102,13 +102,9 @@ func (s *server) getLog(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	for number := int64(0); ; {
-		lines, last, changed, ok := s.stream.after(number)
-		if !ok {
-			return // Too much has happened since.
-		}
+	s.stream.follow(w, r, func(lines [][]byte, isFirst bool) bool {
 		logged := logLines(lines, options.since)
-		if number == 0 {
+		if isFirst {
 			logged = logged[max(0, len(logged)-options.tail):]
 		}
 		for _, l := range logged {
@@ -117,16 +113,8 @@ func (s *server) getLog(w http.ResponseWriter, r *http.Request) {
 			}
 			fmt.Fprintf(w, "%s: %s: %s: %s\n", l.Definition, l.Hook, l.Parent, l.Text)
 		}
-		if http.NewResponseController(w).Flush() != nil || !options.follow {
-			return
-		}
-		number = last
-		select {
-		case <-changed:
-		case <-r.Context().Done():
-			return
-		}
-	}
+		return options.follow
+	})
 }
 
 // logLines returns what hooks have logged since a time, of lines of the stream.

@@ -131,21 +131,29 @@ func (s *stream) after(number int64) (lines [][]byte, last int64, changed <-chan
 func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
+	s.follow(w, r, func(lines [][]byte, isFirst bool) bool {
+		if isFirst {
+			lines = append(lines, []byte("{\"synced\":true}\n"))
+		}
+		for _, line := range lines {
+			if _, err := w.Write(line); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// follow calls write with the lines that there are, and with those that come, and flushes w after each call, until the request ends, too
+// much was forgotten, or write returns false.
+func (s *stream) follow(w http.ResponseWriter, r *http.Request, write func(lines [][]byte, isFirst bool) bool) {
 	flush := http.NewResponseController(w).Flush
 	for number := int64(-1); ; {
 		lines, last, changed, ok := s.after(max(number, 0))
 		if !ok {
 			return
 		}
-		if number < 0 {
-			lines = append(lines, []byte("{\"synced\":true}\n"))
-		}
-		for _, line := range lines {
-			if _, err := w.Write(line); err != nil {
-				return
-			}
-		}
-		if flush() != nil {
+		if goesOn := write(lines, number < 0); flush() != nil || !goesOn {
 			return
 		}
 		number = last
