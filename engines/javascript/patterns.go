@@ -12,52 +12,46 @@ import (
 
 // expandPatterns writes the characters of properties into the regular expressions of a syntax tree.
 func expandPatterns(parsed *ast.Program) error {
-	w := walker{seen: map[uintptr]bool{}}
-	w.walk(reflect.ValueOf(parsed.Body))
-	if w.err == nil {
+	var last *ast.RegExpLiteral
+	err := eachNode(parsed, func(node any) (err error) {
+		if literal, ok := node.(*ast.RegExpLiteral); ok && strings.Contains(literal.Flags, "u") {
+			last = literal
+			literal.Pattern, err = expandProperties(literal.Pattern)
+		}
+		return err
+	})
+	if err == nil {
 		return nil
 	}
-	at := location(parsed.File.Position(int(w.found.Idx0()) - parsed.File.Base()))
-	return engines.InvalidError(at, "%v", w.err)
+	at := location(parsed.File.Position(int(last.Idx0()) - parsed.File.Base()))
+	return engines.InvalidError(at, "%v", err)
 }
 
-// walker goes through a syntax tree, for which goja's ast package has no
-// visitor, until it has found a pattern that must be refused.
-type walker struct {
-	seen  map[uintptr]bool
-	found *ast.RegExpLiteral
-	err   error
-}
-
-func (w *walker) walk(v reflect.Value) {
-	switch {
-	case w.err != nil:
-	case v.Kind() == reflect.Interface:
-		w.walk(v.Elem())
-	case v.Kind() == reflect.Pointer:
-		w.pointer(v)
-	case v.Kind() == reflect.Slice:
-		for i := range v.Len() {
-			w.walk(v.Index(i))
+// eachNode calls f with each node of a syntax tree, before those below it, until f returns an error. goja's ast package has no visitor.
+func eachNode(parsed *ast.Program, f func(node any) error) error {
+	seen := map[uintptr]bool{} // Declarations are in the tree twice.
+	var walk func(reflect.Value) error
+	walk = func(v reflect.Value) (err error) {
+		switch {
+		case v.Kind() == reflect.Interface:
+			return walk(v.Elem())
+		case v.Kind() == reflect.Pointer && !v.IsNil() && !seen[v.Pointer()]:
+			seen[v.Pointer()] = true
+			if err = f(v.Interface()); err == nil {
+				err = walk(v.Elem())
+			}
+		case v.Kind() == reflect.Slice:
+			for i := 0; i < v.Len() && err == nil; i++ {
+				err = walk(v.Index(i))
+			}
+		case v.Kind() == reflect.Struct && v.Type().PkgPath() == astPackage:
+			for i := 0; i < v.NumField() && err == nil; i++ {
+				err = walk(v.Field(i))
+			}
 		}
-	case v.Kind() == reflect.Struct && v.Type().PkgPath() == reflect.TypeFor[ast.Program]().PkgPath():
-		for _, field := range v.Fields() {
-			w.walk(field)
-		}
+		return err
 	}
-}
-
-func (w *walker) pointer(v reflect.Value) {
-	if v.IsNil() || w.seen[v.Pointer()] {
-		return
-	}
-	w.seen[v.Pointer()] = true
-	if literal, ok := v.Interface().(*ast.RegExpLiteral); ok && strings.Contains(literal.Flags, "u") {
-		w.found = literal
-		literal.Pattern, w.err = expandProperties(literal.Pattern)
-		return
-	}
-	w.walk(v.Elem())
+	return walk(reflect.ValueOf(parsed.Body))
 }
 
 // expandPattern is expandProperties for patterns that are made of text while the script runs.

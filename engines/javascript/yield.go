@@ -1,7 +1,6 @@
 package javascript
 
 import (
-	"reflect"
 	"runtime"
 
 	"github.com/dop251/goja"
@@ -16,28 +15,14 @@ const yieldName = "%yield"
 
 // yieldInLoops has each turn of a loop call that function. The rest of what can take without end, such as functions that call themselves
 // twice, is not stopped by it.
-func yieldInLoops(parsed *ast.Program) { addYields(reflect.ValueOf(parsed.Body), map[uintptr]bool{}) }
-
-func addYields(v reflect.Value, seen map[uintptr]bool) {
-	switch {
-	case v.Kind() == reflect.Interface && !v.IsNil():
-		addYields(v.Elem(), seen)
-	case v.Kind() == reflect.Pointer && !v.IsNil() && !seen[v.Pointer()]:
-		seen[v.Pointer()] = true // Declarations are in the tree twice.
-		addYields(v.Elem(), seen)
-		if body := loopBody(v.Interface()); body != nil {
+func yieldInLoops(parsed *ast.Program) {
+	_ = eachNode(parsed, func(node any) error { // It returns no error.
+		if body := loopBody(node); body != nil {
 			yield := &ast.ExpressionStatement{Expression: &ast.CallExpression{Callee: identifier(yieldName, 0)}}
 			*body = &ast.BlockStatement{List: []ast.Statement{yield, *body}}
 		}
-	case v.Kind() == reflect.Slice:
-		for n := range v.Len() {
-			addYields(v.Index(n), seen)
-		}
-	case v.Kind() == reflect.Struct && v.Type().PkgPath() == astPackage:
-		for _, field := range v.Fields() {
-			addYields(field, seen)
-		}
-	}
+		return nil
+	})
 }
 
 // loopBody returns where a loop has its body, or nil for another node.
