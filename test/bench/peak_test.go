@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 	"github.com/libretto-k8s/libretto/runtime/values/objectjson"
+	"github.com/libretto-k8s/libretto/test/heapstat"
 )
 
 // largeAnswers are answers near the limits on their bytes, their memory, and the objects of a sync.
@@ -67,9 +65,10 @@ func podNamed(name string, spec any) map[string]any {
 // TestPeakOfSync bounds the heap while a parent is synced whose hook answers as much as it may, from the
 // worker's message until all of it is refused by the API server.
 func TestPeakOfSync(t *testing.T) {
-	// Two copies. A collection finds live what is allocated while it runs, too: an eighth of a copy, where one more would be a whole one.
-	const most = 2*protocol.MaxResponseMemory + protocol.MaxResponseMemory/8
-	defer debug.SetGCPercent(debug.SetGCPercent(40)) // To look often.
+	const most = 2 * protocol.MaxResponseMemory // Two copies.
+	if !heapstat.Collected(t) {
+		return
+	}
 	for name, answer := range largeAnswers {
 		t.Run(name, func(t *testing.T) {
 			message := protocol.Answer{Response: engines.Response{Body: answer()}}.Append(nil, wire.NewObjects())
@@ -78,7 +77,7 @@ func TestPeakOfSync(t *testing.T) {
 			server.add(webs.GroupVersionResource, parent)
 			e := start(t, composite, forbidding{server}, map[string]engines.Program{"sync": messageHook{message: message}}, nil)
 			before := heap()
-			peak := sampleLiveHeap()
+			peak := heapstat.Sample()
 			_, err := e.reconciler.Reconcile(t.Context(), keyOf(parent))
 			taken := peak() - int64(before)
 			if !apierrors.IsForbidden(err) {
@@ -90,31 +89,6 @@ func TestPeakOfSync(t *testing.T) {
 			}
 			runtime.KeepAlive(message)
 		})
-	}
-}
-
-// sampleLiveHeap looks at what collections have found to be held until the returned function is called, which returns the most that was seen.
-// How much garbage there is beside that depends on when the collector has its turn.
-func sampleLiveHeap() (peak func() int64) {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	stop, result := make(chan struct{}), make(chan int64)
-	go func() {
-		ticker := time.NewTicker(500 * time.Microsecond)
-		defer ticker.Stop()
-		for most := int64(0); ; {
-			select {
-			case <-stop:
-				result <- most
-				return
-			case <-ticker.C:
-				metrics.Read(samples)
-				most = max(most, int64(samples[0].Value.Uint64()))
-			}
-		}
-	}()
-	return func() int64 {
-		close(stop)
-		return <-result
 	}
 }
 
