@@ -11,14 +11,29 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/telemetry/tracing"
 )
 
+// PreviewInterval is the least time between two previews of an edit that is held for what may pass.
+const PreviewInterval = 30 * time.Second
+
+// maxPreviewShare bounds the share of the time that these previews take: one in so many parts.
+const maxPreviewShare = 10
+
+// RepeatAfter returns when to preview again what took a time to preview. It is one of few values, so that it seldom changes.
+func RepeatAfter(took time.Duration) time.Duration {
+	after := PreviewInterval
+	for after < maxPreviewShare*took {
+		after *= 2
+	}
+	return after
+}
+
 // Preview is what a preview of a revision came to.
 type Preview struct {
 	// Later is set if there can't be a preview yet. The preview inputs change when there can.
 	Later bool
 	// Held is why the revision does not take over, or empty.
 	Held string
-	// Inconclusive is set if Held contains something unknown: the revision is previewed again.
-	Inconclusive bool
+	// RepeatAfter is when the revision is previewed again, as Held contains something that may pass without an edit, or zero.
+	RepeatAfter time.Duration
 	// Destroys is set if it would delete or recreate a child, though not enough to be held.
 	Destroys bool
 	// Approved is what an approval names by which the revision takes over without a preview, or empty.
@@ -80,7 +95,12 @@ type pendingPreview struct {
 	// candidate is the last revision that was previewed and did not take over, or nil, and last what its preview came to.
 	candidate *Revision
 	last      Preview
+	// again is when it is previewed again, or zero.
+	again time.Time
 }
+
+// isDue reports whether it is time for another preview.
+func (p *pendingPreview) isDue() bool { return !p.again.IsZero() && !time.Now().Before(p.again) }
 
 // previewInputs are what the preview of a tree depends on besides the text.
 type previewInputs struct {
@@ -151,7 +171,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 			return p, true
 		}
 	}
-	if t.previews.pending.candidate == r && !t.previews.pending.last.Later && !again {
+	if pending := &t.previews.pending; pending.candidate == r && !pending.last.Later && !pending.isDue() && !again {
 		return t.previews.pending.last, true
 	}
 	began := time.Now()
@@ -173,6 +193,9 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 	t.previews.pending = pendingPreview{}
 	if p.Later || p.Held != "" {
 		t.previews.pending = pendingPreview{candidate: r, last: p}
+		if p.RepeatAfter > 0 {
+			t.previews.pending.again = time.Now().Add(p.RepeatAfter)
+		}
 	}
 	if !p.Later {
 		t.library.Metrics.previewed(t.spec.Definition, p.result(), time.Since(began))
@@ -202,7 +225,7 @@ func (t *Tree) withoutBaseline(r *Revision, p Preview) Preview {
 
 // publishHeld makes the last good revision serve on, or nothing, while another one is held or can't be previewed yet.
 func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
-	state := State{Desired: id, Held: p.Held, Inconclusive: p.Inconclusive}
+	state := State{Desired: id, Held: p.Held, RepeatAfter: p.RepeatAfter}
 	if p.Later {
 		state.Previewing = id
 	}

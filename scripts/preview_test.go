@@ -36,6 +36,8 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 	switch text := response.Body.(string); {
 	case strings.HasPrefix(text, "harm"):
 		return scripts.Preview{Held: "it would delete all", Compared: f.compared}
+	case strings.HasPrefix(text, "fails") && !f.ready.Load():
+		return scripts.Preview{Held: "a parent would fail", RepeatAfter: scripts.PreviewInterval}
 	case text == "later" && !f.ready.Load():
 		return scripts.Preview{Later: true}
 	case text == "explode":
@@ -92,7 +94,7 @@ func TestPreviewedEdits(t *testing.T) {
 		Approved bool
 		Runs     int64
 	}
-	const held = "it would delete all"
+	const held, failing = "it would delete all", "a parent would fail"
 	for name, c := range map[string]struct {
 		reason string
 		steps  func(*fakePreviewer) []step
@@ -187,6 +189,28 @@ func TestPreviewedEdits(t *testing.T) {
 			},
 			want: want{Text: "1", Held: held, Runs: 3},
 		},
+		"for what may pass": {
+			reason: "it is previewed again, at an interval",
+			steps:  func(*fakePreviewer) []step { return []step{sync("1"), sync("fails"), label, wait(2*scripts.PreviewInterval + time.Second)} },
+			want:   want{Text: "1", Held: failing, Runs: 4},
+		},
+		"for what has passed": {
+			reason: "it takes over without an edit",
+			steps: func(f *fakePreviewer) []step {
+				return []step{sync("1"), sync("fails"), func(*env) { f.ready.Store(true) }, wait(scripts.PreviewInterval + time.Second)}
+			},
+			want: want{Text: "fails", Runs: 3},
+		},
+		"for what may pass, and other text": {
+			reason: "a text that does not load is no reason for a preview, and the earlier one is previewed when it is back",
+			steps: func(f *fakePreviewer) []step {
+				return []step{
+					sync("1"), sync("fails"), sync("bad"), func(*env) { f.ready.Store(true) }, wait(time.Hour), sync("fails"),
+					wait(scripts.PreviewInterval + time.Second),
+				}
+			},
+			want: want{Text: "fails", Runs: 3},
+		},
 		"a newer edit meanwhile": {
 			reason: "the preview of the earlier one ends", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("endless"), sync("3")} },
 			want: want{Text: "3", Runs: 3},
@@ -242,6 +266,18 @@ func TestPreviewedEdits(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRepeatAfter checks how often what takes long is previewed again.
+func TestRepeatAfter(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: 30 * time.Second, 3 * time.Second: 30 * time.Second, 4 * time.Second: time.Minute, 30 * time.Second: 8 * time.Minute,
+		5 * time.Minute: 64 * time.Minute,
+	} {
+		if got := scripts.RepeatAfter(took); got != want {
+			t.Errorf("what took %s is previewed again after %s, want %s", took, got, want)
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func (t *Tree) isUnsettled(bad bool) bool {
 	return false
 }
 
-// lookAgain returns a channel that receives when it is time to look at the sources and at the archive again, or nil.
+// lookAgain returns a channel that receives when it is time to look at the sources and at the archive, or to preview, again, or nil.
 func (t *Tree) lookAgain() <-chan time.Time {
 	again := t.settling.again
 	t.settling.again = time.Time{}
@@ -106,6 +106,14 @@ func (t *Tree) lookAgain() <-chan time.Time {
 		}
 		if again.IsZero() || restoring.Before(again) {
 			again = restoring
+		}
+	}
+	if pending := &t.previews.pending; !pending.again.IsZero() {
+		if pending.isDue() { // The sources hold something else.
+			pending.again = time.Now().Add(PreviewInterval)
+		}
+		if again.IsZero() || pending.again.Before(again) {
+			again = pending.again
 		}
 	}
 	if again.IsZero() {

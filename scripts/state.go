@@ -49,8 +49,8 @@ type State struct {
 	Tested string
 	// Held is why Desired, which loads, does not take over, or empty.
 	Held string
-	// Inconclusive is set if Held contains something unknown that may be known later.
-	Inconclusive bool
+	// RepeatAfter is that of the Preview by which Desired is held.
+	RepeatAfter time.Duration
 	// Previewing is the ID of the revision that takes over once its preview could be made and lets it, or empty.
 	Previewing RevisionID
 	// Approved is what an approval named by which Loaded took over, or empty.

@@ -244,7 +244,7 @@ func (t *Tree) loadContent(ctx context.Context, d *moduleTree, content fingerpri
 		return
 	}
 	if t.isUnsettled(preview.Held != "" || preview.Destroys) {
-		t.previews.pending = pendingPreview{candidate: revision, last: preview}
+		t.previews.pending.candidate, t.previews.pending.last = revision, preview
 		return
 	}
 	if preview.Later || preview.Held != "" {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
@@ -142,7 +143,7 @@ func (r *Reconciler) preview(ctx context.Context, i *instance, subject PreviewSu
 			err = waitForShards(ctx, all)
 		}
 		if err != nil {
-			return scripts.Preview{Held: "it is not known what it would do: " + err.Error(), Inconclusive: true}, false
+			return scripts.Preview{Held: "it is not known what it would do: " + err.Error(), RepeatAfter: scripts.PreviewInterval}, false
 		}
 		subject.Parents = func() *samples.Sampler { return all.SamplerWith(i.reconciler) }
 	}
@@ -208,7 +209,7 @@ func heldMessage(s *runtimeState, state scripts.State, id, serving scripts.Revis
 		generation = s.latest().plan.Generation
 		serves = fmt.Sprintf("generation %d goes on serving", s.running.plan.Generation)
 	}
-	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, id.Short()))
+	return fmt.Sprintf("%s\n%s; %s", scripts.HeldText(state.Desired, generation, state.Held), serves, remedyOf(s, state, id.Short()))
 }
 
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.
@@ -265,16 +266,15 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	return &next
 }
 
-// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time, and what
-// was inconclusive may be known then.
+// previewVersion returns the version of what previews of an instance depend on. What a server answers may change at any time.
 func (r *Reconciler) previewVersion(i *instance, serving string) string {
 	if !i.plan.Config.Account.IsHost() {
 		serving = fmt.Sprintf("%s, rights %d", serving, r.rightsChanges.Load())
 	}
-	if !i.plan.CallsWebhooks() && (i.hooks.Tree == nil || !i.hooks.Tree.State().Inconclusive) {
+	if !i.plan.CallsWebhooks() {
 		return serving
 	}
-	now := r.config.Environment.Clock.Now().Truncate(hooks.PreviewInterval)
+	now := r.config.Environment.Clock.Now().Truncate(scripts.PreviewInterval)
 	return fmt.Sprintf("%s, credentials %t, at %s", serving, i.hooks.CredentialsReady(), now)
 }
 
@@ -296,15 +296,20 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 }
 
 // remedyOf returns what to do about hooks that are held.
-func remedyOf(s *runtimeState, id string) string {
-	newest := s.latest()
-	if newest != nil && newest.hooks.Tree == nil {
-		return fmt.Sprintf("it is previewed again every %s; correct the server or the definition, or let it through: %s",
-			hooks.PreviewInterval, rollout.ApproveCommands(s.object, id, ""))
+func remedyOf(s *runtimeState, state scripts.State, id string) string {
+	newest, after := s.latest(), state.RepeatAfter
+	if newest != nil && newest.plan.CallsWebhooks() {
+		after = scripts.PreviewInterval
 	}
-	others := ""
+	again, others := "", ""
+	if after > 0 {
+		again = fmt.Sprintf("it is previewed again every %s; ", duration.HumanDuration(after))
+	}
+	if newest != nil && newest.hooks.Tree == nil {
+		return again + "correct the server or the definition, or let it through: " + rollout.ApproveCommands(s.object, id, "")
+	}
 	if s.rollout.CountsConfigMaps() {
 		others = " or a ConfigMap of its scripts"
 	}
-	return "correct the scripts, or let it through: " + rollout.ApproveCommands(s.object, id, others)
+	return again + "correct the scripts, or let it through: " + rollout.ApproveCommands(s.object, id, others)
 }

@@ -356,6 +356,10 @@ func (f *Findings) Held(r Rule) string {
 // IsInconclusive reports whether parents for which hooks would be called could not be previewed.
 func (f *Findings) IsInconclusive() bool { return f.Unknown > f.Uncalled }
 
+// MayPass reports whether something that counts against the edit may pass without another one: it is unknown, or a parent fails, which may
+// be mended. Calls that take too long are not made again and again.
+func (f *Findings) MayPass() bool { return f.IsInconclusive() || f.failing > 0 && f.Late == 0 }
+
 // IsBusy reports whether an edit that is harmless so far could be previewed whole if the host had the time.
 func (f *Findings) IsBusy(r Rule) bool {
 	return f.busy > 0 && f.busy == f.Unknown-f.Uncalled && len(r.violations(f)) == 0

@@ -5,16 +5,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
-
-// PreviewInterval is the time between two previews of webhooks that are held: a server may come up, or be mended, without an edit.
-const PreviewInterval = 30 * time.Second
 
 // WebhookPreview previews the webhooks of a definition without scripts before they take over. What scripts.Tree does for scripts, it does
 // for servers: their State has what is held, under an ID that approves it. It may be nil: then the webhooks take over at once.
@@ -81,7 +77,7 @@ func (w *WebhookPreview) attempt(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	state := scripts.State{Desired: w.id, Held: p.Held, Inconclusive: p.Inconclusive, Previewed: p.Summary, Approved: p.Approved}
+	state := scripts.State{Desired: w.id, Held: p.Held, RepeatAfter: p.RepeatAfter, Previewed: p.Summary, Approved: p.Approved}
 	if p.Later {
 		state.Previewing = w.id
 	}

@@ -76,7 +76,7 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		switch {
 		case err != nil && r.findings.Known == 0:
 			return scripts.Preview{
-				Unknown: r.findings.Unknown + r.left(), Inconclusive: true, Held: fmt.Sprintf("it could not be previewed: %v", err),
+				Unknown: r.findings.Unknown + r.left(), RepeatAfter: scripts.PreviewInterval, Held: fmt.Sprintf("it could not be previewed: %v", err),
 			}
 		case err != nil:
 			r.findings.AddUnknown(r.left(), err)
@@ -98,15 +98,18 @@ func (r *run) result(ctx context.Context) scripts.Preview {
 	f := r.findings
 	f.AddGone(r.Gone)
 	if f.IsBusy(r.rule) {
-		return scripts.Preview{Later: true, Inconclusive: true}
+		return scripts.Preview{Later: true, RepeatAfter: scripts.PreviewInterval}
 	}
 	p := scripts.Preview{
-		Unknown: f.Unknown, Held: f.Why(r.rule), Inconclusive: f.IsInconclusive(), Summary: f.Summary(), NoBaseline: r.NoBaseline,
+		Unknown: f.Unknown, Held: f.Why(r.rule), Summary: f.Summary(), NoBaseline: r.NoBaseline,
 	}
 	missing, unknown := r.missing(ctx)
 	p.Summary += unknown
-	if missing != "" { // It is previewed again until they are granted.
-		p.Held, p.Inconclusive = strings.TrimPrefix(p.Held+"; "+missing, "; "), true
+	if missing != "" {
+		p.Held = strings.TrimPrefix(p.Held+"; "+missing, "; ")
+	}
+	if p.Held != "" && (missing != "" || f.MayPass()) {
+		p.RepeatAfter = scripts.RepeatAfter(time.Since(r.began))
 	}
 	p.Destroys = p.Held == "" && f.Destroys()
 	return p
@@ -120,6 +123,7 @@ type run struct {
 	sampler  *samples.Sampler
 	findings *rollout.Findings
 	rights   usedRights
+	began    time.Time
 	// until is when no more calls of the new text are made.
 	until time.Time
 }
@@ -140,7 +144,8 @@ func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bo
 	}
 	defer release()
 	if first {
-		r.sampler, r.until = r.Parents(), time.Now().Add(most)
+		r.sampler, r.began = r.Parents(), time.Now()
+		r.until = r.began.Add(most)
 	}
 	f := r.findings
 	sample := r.sampler.Next(r.batch)

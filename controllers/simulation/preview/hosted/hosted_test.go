@@ -299,7 +299,7 @@ func TestPreview(t *testing.T) {
 		"one fails": {
 			reason: "A parent that succeeds now must not fail.",
 			next:   making("1", three, "b002"),
-			want: scripts.Preview{Held: "1 of 4 parents that succeed now would fail, first Box default/b002: " +
+			want: scripts.Preview{RepeatAfter: scripts.PreviewInterval, Held: "1 of 4 parents that succeed now would fail, first Box default/b002: " +
 				"HookFailed: sync hook: sync.js:3:9: TypeError: no"},
 		},
 		"one fails already": {
@@ -315,7 +315,7 @@ func TestPreview(t *testing.T) {
 		"no worker": {
 			reason: "A host that is busy says nothing about the scripts.",
 			next:   one().with("sync", busy),
-			want:   scripts.Preview{Later: true, Inconclusive: true},
+			want:   scripts.Preview{Later: true, RepeatAfter: scripts.PreviewInterval},
 		},
 		"a sample": {
 			reason: "What is reported says of how many.",

@@ -93,7 +93,7 @@ func TestLimits(t *testing.T) {
 		},
 		"three fail": {
 			reason: "Three are.", next: making("1", three, failing(3)...), limits: v1alpha1.ScriptPreview{MaxFailingParents: limit("20%")},
-			want: scripts.Preview{Held: "3 of "},
+			want: scripts.Preview{Held: "3 of ", RepeatAfter: scripts.PreviewInterval},
 		},
 		"one is slow": {
 			reason: "Calls for others are made all the same.", next: slow(making("1", three), "b004"),
