@@ -191,8 +191,10 @@ func TestPreviewedEdits(t *testing.T) {
 		},
 		"for what may pass": {
 			reason: "it is previewed again, at an interval",
-			steps:  func(*fakePreviewer) []step { return []step{sync("1"), sync("fails"), label, wait(2*scripts.PreviewInterval + time.Second)} },
-			want:   want{Text: "1", Held: failing, Runs: 4},
+			steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), sync("fails"), label, wait(2*scripts.PreviewInterval + time.Second)}
+			},
+			want: want{Text: "1", Held: failing, Runs: 4},
 		},
 		"for what has passed": {
 			reason: "it takes over without an edit",
