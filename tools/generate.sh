@@ -15,8 +15,8 @@ export CGO_ENABLED="${CGO_ENABLED:-0}" # As make sets it: what is compiled is sh
 root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
-mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/cmd/libretto/internal/jsonschema"
-go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./namespacedcrd ./hooktypes ./libraryreference ./testformat ./chartreference
+mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd/json" "$root/docs/reference" "$root/engines/authoring" "$root/cmd/libretto/internal/jsonschema"
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./namespacedcrd ./crdjson ./hooktypes ./libraryreference ./testformat ./chartreference
 
 hooks=controllers/api/hooks
 mkdir -p "$root/engines/cel"
@@ -35,6 +35,7 @@ namespaced=$root/manifests/crd/libretto.dev_namespaced
 for kind in composite decorator map; do
 	bin/tools/namespacedcrd "${crds}${kind}controllers.yaml" > "${namespaced}${kind}controllers.yaml"
 done
+bin/tools/crdjson "$root/manifests/crd/json" "$crds"*.yaml "$namespaced"*.yaml
 bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontrollers.yaml" \
 	"${crds}mapcontrollers.yaml" "${crds}controllerrevisions.yaml" > "$root/docs/reference/api.md"
 

@@ -17,6 +17,7 @@ list() {
 		-o -path './engines/cel/zz_generated.*' \
 		-o -path './manifests/crd/*' -name 'metacontroller.k8s.io_*.yaml' \
 		-o -path './manifests/crd/*' -name 'libretto.dev_*.yaml' \
+		-o -path './manifests/crd/json/*.json' \
 		-o -path './manifests/helm/libretto/files/manifests/*' \
 		-o -path './engines/authoring/*' -name 'libretto.d.ts' \
 		-o -path './cmd/libretto/internal/jsonschema/*' -name 'controllertest.schema.json' \

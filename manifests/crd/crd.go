@@ -3,7 +3,7 @@ package crd
 
 import "embed"
 
-// Files are the YAML files of the CustomResourceDefinitions, one document each.
+// Files are the CustomResourceDefinitions, one in each file. tools/generate.sh makes them of the YAML beside this.
 //
-//go:embed metacontroller.k8s.io_*.yaml libretto.dev_*.yaml
+//go:embed json/*.json
 var Files embed.FS

@@ -10,8 +10,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/simulation/memcluster"
@@ -30,13 +30,13 @@ type OwnResource struct {
 var own = ownKinds()
 
 func ownKinds() map[string]func() (OwnResource, error) {
-	files, err := fs.Glob(crd.Files, "*.yaml")
+	files, err := fs.Glob(crd.Files, "json/*.json")
 	if err != nil {
 		panic(err) // The pattern is constant.
 	}
 	kinds := map[string]func() (OwnResource, error){}
 	for _, file := range files {
-		plural := strings.TrimSuffix(file[strings.LastIndexByte(file, '_')+1:], ".yaml")
+		plural := strings.TrimSuffix(file[strings.LastIndexByte(file, '_')+1:], ".json")
 		kinds[plural] = sync.OnceValues(func() (OwnResource, error) { return readOwn(file) })
 	}
 	return kinds
@@ -48,7 +48,7 @@ func readOwn(file string) (OwnResource, error) {
 		return OwnResource{}, err
 	}
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(text, &object.Object); err != nil {
+	if err := json.Unmarshal(text, &object.Object); err != nil {
 		return OwnResource{}, err
 	}
 	decoded, err := decode(object)

@@ -13,7 +13,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/manifests/crd"
@@ -38,9 +37,9 @@ type File struct {
 
 // definitions are the files of the CustomResourceDefinitions of definitions, by kind.
 var definitions = map[string]string{
-	v1alpha1.CompositeControllerKind: "metacontroller.k8s.io_compositecontrollers.yaml",
-	v1alpha1.DecoratorControllerKind: "metacontroller.k8s.io_decoratorcontrollers.yaml",
-	v1alpha1.MapControllerKind:       "metacontroller.k8s.io_mapcontrollers.yaml",
+	v1alpha1.CompositeControllerKind: "json/metacontroller.k8s.io_compositecontrollers.json",
+	v1alpha1.DecoratorControllerKind: "json/metacontroller.k8s.io_decoratorcontrollers.json",
+	v1alpha1.MapControllerKind:       "json/metacontroller.k8s.io_mapcontrollers.json",
 }
 
 // DefinitionFile returns the name of the file with the schema of a kind of definition.
@@ -70,7 +69,7 @@ func Definition(kind string) (File, error) {
 		return File{}, err
 	}
 	var parsed map[string]any
-	if err := yaml.Unmarshal(text, &parsed); err != nil {
+	if err := json.Unmarshal(text, &parsed); err != nil {
 		return File{}, fmt.Errorf("%s: %w", definitions[kind], err)
 	}
 	files, err := Custom(parsed)
