@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent/claims"
 	"github.com/libretto-k8s/libretto/controllers/parent/finalizers"
@@ -126,10 +127,9 @@ func (r *Reconciler) NotSelected(rule variant.ParentRule) int {
 	return count
 }
 
-// ChildrenOf returns the number of children of one kind that the definition's parents own. It
+// ChildrenOf returns the number of children of one kind that the definition's parents own, and the first of them by its name. It
 // does not count those that are being deleted.
-func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
-	count := 0
+func (r *Reconciler) ChildrenOf(kind schema.GroupKind) (count int, example string) {
 	for i := range r.sources.Children {
 		child := &r.sources.Children[i]
 		if child.Kind.GroupKind() != kind {
@@ -140,12 +140,13 @@ func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 			if err != nil {
 				return // An invalid parent manages no children.
 			}
-			for _, object := range claims.Children(parent, claim, child.Cache.OwnedBy(parent.GetUID())).Owned {
-				if object.GetDeletionTimestamp() == nil {
-					count++
+			for _, object := range claims.LastingChildren(parent, claim, child.Cache.OwnedBy(parent.GetUID())) {
+				count++
+				if name := apply.KeyOf(object).String(); example == "" || name < example {
+					example = name
 				}
 			}
 		})
 	}
-	return count
+	return count, example
 }

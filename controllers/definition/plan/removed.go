@@ -14,7 +14,7 @@ import (
 type objectCounts interface {
 	ParentsOf(kind schema.GroupKind) int
 	NotSelected(rule variant.ParentRule) int
-	ChildrenOf(kind schema.GroupKind) int
+	ChildrenOf(kind schema.GroupKind) (count int, example string)
 }
 
 // Removed returns warnings about what previous manages and next does not.
@@ -43,15 +43,28 @@ func removedResources(previous, next *Plan, left objectCounts) []Warning {
 		if slices.ContainsFunc(next.Config.Children, func(r variant.ChildRule) bool { return r.Kind.GroupKind() == kind }) {
 			continue
 		}
-		if n := left.ChildrenOf(kind); n > 0 {
+		if n, example := left.ChildrenOf(kind); n > 0 {
 			all = append(all, Warning{Reason: ReasonChildResourceRemoved, Message: fmt.Sprintf(
-				"generation %d of the spec took %s out of %s while there were %d of them: "+
+				"generation %d of the spec took %s out of %s while it looked after %d of them, such as %s: "+
 					"they are not updated any more, nor deleted before their parents are: "+
-					"put the resource back and let the hook leave them out of its answer first, or delete them by hand",
-				next.Generation, rule.GroupResource(), childField[next.Kind], n)})
+					"put the resource back and let the hook leave them out of its answer first, or delete them by hand; %s lists them",
+				next.Generation, rule.GroupResource(), childField[next.Kind], n, example, listCommand(previous, rule))})
 		}
 	}
 	return all
+}
+
+// listCommand returns a command that lists the objects of a rule that objects of the plan's parent resources own. No shell has to quote it.
+func listCommand(p *Plan, rule variant.ChildRule) string {
+	in, owners := "-A", ""
+	if p.Namespace != "" {
+		in = "-n " + p.Namespace
+	}
+	for _, parent := range p.Config.Parents {
+		owners += " -e " + parent.Kind.Kind
+	}
+	return fmt.Sprintf("kubectl get %s %s -o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,"+
+		"OWNER:.metadata.ownerReferences..kind | grep -w%s", rule.GroupResource(), in, owners)
 }
 
 // deselectedParents returns warnings about parents that previous selects and next does not, if there are children: what was made for them
@@ -60,7 +73,10 @@ func deselectedParents(previous, next *Plan, left objectCounts) (all []Warning) 
 	if previous.Config.Finalizing.Enabled && next.Config.Finalizing.Enabled { // They are finalized.
 		return nil
 	}
-	if !slices.ContainsFunc(previous.Config.Children, func(r variant.ChildRule) bool { return left.ChildrenOf(r.Kind.GroupKind()) > 0 }) {
+	if !slices.ContainsFunc(previous.Config.Children, func(r variant.ChildRule) bool {
+		n, _ := left.ChildrenOf(r.Kind.GroupKind())
+		return n > 0
+	}) {
 		return nil
 	}
 	for _, rule := range next.Config.Parents {

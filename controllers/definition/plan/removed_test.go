@@ -14,11 +14,15 @@ import (
 )
 
 func kindNamed(name string) discovery.Resource {
-	group := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	name, version, found := strings.Cut(name, "/")
+	if !found {
+		version = "v1"
+	}
+	group := schema.GroupVersion{Group: "example.com", Version: version}
 	return discovery.Resource{Kind: group.WithKind(name), GroupVersionResource: group.WithResource(strings.ToLower(name) + "s")}
 }
 
-// planOf returns a plan with parents and children of kinds, as "A B > C D".
+// planOf returns a plan with parents and children of kinds, as "A B > C D". A kind may have a version, as "C/v2".
 func planOf(kinds string) *Plan {
 	p := &Plan{Generation: 4, Kind: v1alpha1.DecoratorControllerKind}
 	parents, children, _ := strings.Cut(kinds, ">")
@@ -36,7 +40,9 @@ type fakeCounts map[string]int
 
 func (l fakeCounts) ParentsOf(kind schema.GroupKind) int { return l[kind.Kind] }
 
-func (l fakeCounts) ChildrenOf(kind schema.GroupKind) int { return l[kind.Kind] }
+func (l fakeCounts) ChildrenOf(kind schema.GroupKind) (count int, example string) {
+	return l[kind.Kind], kind.Kind + " shop/first"
+}
 
 func (l fakeCounts) NotSelected(rule variant.ParentRule) int {
 	return l["not selected "+rule.Kind.Kind]
@@ -88,6 +94,8 @@ func TestRemovedResources(t *testing.T) {
 		"Unused":   {"Unless there are none.", "A > B C", "A > C", fakeCounts{"A": 1, "C": 3}, nil},
 		"Parent":   {"So are parents.", "A B > C", "B > C", fakeCounts{"A": 7, "B": 2, "C": 3}, []string{"ParentResourceRemoved 7 as resources"}},
 		"All":      {"Each is reported.", "A > B C", "D >", fakeCounts{"A": 1, "B": 2, "C": 3}, []string{"ParentResourceRemoved 1 as resources", "ChildResourceRemoved 2 bs attachments", "ChildResourceRemoved 3 cs attachments"}},
+		"Version":  {"Children of a kind in another version are managed as before.", "A/v1 > B/v1", "A/v2 > B/v2", fakeCounts{"A": 1, "B": 2}, nil},
+		"Example":  {"One of them is named.", "A > B", "A >", fakeCounts{"A": 1, "B": 2}, []string{"ChildResourceRemoved B shop/first:"}},
 		"Replaced": {"Even if others are added.", "A > B", "A > C", fakeCounts{"A": 1, "B": 2}, []string{"ChildResourceRemoved 2 bs attachments"}},
 	}
 	for name, tc := range cases {
@@ -109,5 +117,20 @@ func TestRemovedResources(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestListCommand has a tenant, who may not list what is in other namespaces, and a decorator of several kinds.
+func TestListCommand(t *testing.T) {
+	const columns = "-o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,OWNER:.metadata.ownerReferences..kind"
+	for namespace, want := range map[string]string{
+		"":     "kubectl get bs.example.com -A " + columns + " | grep -w -e A -e D",
+		"shop": "kubectl get bs.example.com -n shop " + columns + " | grep -w -e A -e D",
+	} {
+		p := planOf("A D > B")
+		p.Namespace = namespace
+		if diff := cmp.Diff(want, listCommand(p, p.Config.Children[0])); diff != "" {
+			t.Errorf("namespace %q: -want +got:\n%s", namespace, diff)
+		}
 	}
 }
