@@ -17,6 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/reports"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -200,6 +201,20 @@ func (s *shards) hold() (id, message string) {
 	return "", ""
 }
 
+// removed adds the warnings of other shards about what the spec no longer manages to those of this one, which may have them from before a
+// restart.
+func (s *shards) removed(all []plan.Warning) []plan.Warning {
+	all = slices.Clip(all)
+	for _, other := range s.others {
+		for _, w := range other.Removed {
+			if w.Message = shardName(other.Range) + ": " + w.Message; !strings.Contains(plan.Messages(all), w.Message) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
 // addTo adds the parents of other shards to what the status says of them.
 func (s *shards) addTo(parents status.Parents) status.Parents {
 	if len(s.others)+len(s.missing) == 0 || parents.Summary == nil {
@@ -300,7 +315,9 @@ func (r *Reconciler) sendReport(
 
 // newReport returns the report about a definition.
 func (r *Reconciler) newReport(object *unstructured.Unstructured, s *runtimeState, view statusView) *reports.Report {
-	next := &reports.Report{Ready: followedReady(s, view), Summary: view.running.parents.Summary, ScriptsKnown: true}
+	next := &reports.Report{
+		Ready: followedReady(s, view), Summary: view.running.parents.Summary, ScriptsKnown: true, Removed: s.standing.removed,
+	}
 	if s.guard != nil {
 		next.Guard = s.guard.Record().Status()
 		next.Hold.ID, next.Hold.Message = s.guardHold()

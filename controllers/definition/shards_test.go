@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/definition/reports"
 	"github.com/libretto-k8s/libretto/controllers/definition/status"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -111,6 +112,28 @@ func TestReportsOfShards(t *testing.T) {
 	}
 	if own.Summary.Parents != 2 {
 		t.Error("the summary of the own parents was changed")
+	}
+}
+
+// TestRemovedInShards has the owner of a definition say what is left behind in other shards, once.
+func TestRemovedInShards(t *testing.T) {
+	secrets := plan.Warning{Reason: plan.ReasonChildResourceRemoved, Message: "2 secrets"}
+	pods := plan.Warning{Reason: plan.ReasonChildResourceRemoved, Message: "3 pods"}
+	s := &shards{others: []otherShard{
+		{shard.Range{Index: 1, Count: 3}, &reports.Report{Removed: []plan.Warning{secrets, pods}}},
+		{shard.Range{Index: 2, Count: 3}, &reports.Report{}},
+	}}
+	for name, c := range map[string]struct {
+		own  []plan.Warning
+		want string
+	}{
+		"here too":        {[]plan.Warning{secrets}, "2 secrets\nshard 1 of 3: 2 secrets\nshard 1 of 3: 3 pods"},
+		"elsewhere alone": {nil, "shard 1 of 3: 2 secrets\nshard 1 of 3: 3 pods"},
+		"after a restart": {[]plan.Warning{{Message: "none\nshard 1 of 3: 3 pods"}}, "none\nshard 1 of 3: 3 pods\nshard 1 of 3: 2 secrets"},
+	} {
+		if diff := cmp.Diff(c.want, plan.Messages(s.removed(c.own))); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
 	}
 }
 

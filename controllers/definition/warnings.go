@@ -24,7 +24,7 @@ func (s *runtimeState) warnings() []plan.Warning {
 		held = s.running.reconciler.Unfinalized()
 	}
 	return slices.Concat(unfinalized(held), s.running.notCompared(), s.sharedChildren(), s.standing.schemas.Warnings(),
-		s.standing.removed, s.running.plan.SpecWarnings())
+		s.shards.removed(s.standing.removed), s.running.plan.SpecWarnings())
 }
 
 // notCompared returns the warning that scripts took over though there was nothing to compare them with.
@@ -99,7 +99,9 @@ func (v statusView) selectsNone() bool {
 func (s *runtimeState) setRemovedWarnings(next *instance) {
 	switch {
 	case s.running == nil:
-		s.standing.removed = nil
+		if s.standing.removed = nil; s.shards.follows { // The owner has what the status says.
+			return
+		}
 		ready := meta.FindStatusCondition(v1alpha1.StoredStatus(s.object).Conditions, v1alpha1.ConditionReady)
 		if ready != nil && ready.Reason == plan.ReasonParentsNotSelected && ready.ObservedGeneration == next.plan.Generation {
 			s.standing.removed = []plan.Warning{{Reason: ready.Reason, Message: ready.Message}} // It is as before the restart.

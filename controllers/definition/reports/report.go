@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/rollout"
 )
@@ -30,6 +31,8 @@ type Report struct {
 	// Guard is the record of what bounds deletions in this shard, and Hold what that holds.
 	Guard *v1alpha1.DeletionGuardStatus `json:"guard,omitempty"`
 	Hold  Hold                          `json:"hold"`
+	// Removed are the warnings about what the spec before the running one managed in this shard.
+	Removed []plan.Warning `json:"removed,omitempty"`
 }
 
 // Equal reports whether two reports say the same.

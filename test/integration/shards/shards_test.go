@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -256,6 +260,53 @@ func TestShards(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestShardsLeaveChildren takes a kind of children out of a definition. The owner of the definition says what is left in all shards, with one
+// event for each.
+func TestShardsLeaveChildren(t *testing.T) {
+	s := newScene(t, "{}")
+	s.write(`export const sync = ({parent, children}) => ({children: "ConfigMap.v1" in children ? [
+  {apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: "one"}}] : []});
+export const finalize = () => ({children: [], finalized: true});`)
+	s.start("first")
+	s.start("second")
+	s.waitForShares(2)
+	s.waitForValues(map[string]int{"one": 2 * namespaces})
+	s.WaitForColumns(env.Composite, s.Namespace, "True", "Loaded", fmt.Sprint(2*namespaces))
+
+	s.PatchDefinition(env.Composite, s.Namespace, `{"spec": {"childResources": [{"apiVersion": "v1", "resource": "secrets"}]}}`)
+	left := regexp.MustCompile(`took configmaps out of childResources while it looked after (\d+) of them`)
+	count := func(text string) (all int) {
+		for _, match := range left.FindAllStringSubmatch(text, -1) {
+			n, err := strconv.Atoi(match[1])
+			s.NoError(err)
+			all += n
+		}
+		return all
+	}
+	var ready metav1.Condition
+	cluster.Eventually(t, handOver, func() error {
+		ready = s.WaitForCondition(s.Namespace, "Ready", "True", plan.ReasonChildResourceRemoved, "shard ")
+		if got := count(ready.Message); got != 2*namespaces {
+			return fmt.Errorf("Ready counts %d children, want %d: %s", got, 2*namespaces, ready.Message)
+		}
+		return nil
+	})
+	var events []string
+	for line := range strings.Lines(ready.Message) {
+		event := s.WaitForEvent(s.Namespace, plan.ReasonChildResourceRemoved, strings.TrimSuffix(line, "\n"))
+		if events = append(events, event.Message); event.Count > 1 {
+			t.Errorf("%d events %q", event.Count, event.Message)
+		}
+	}
+	slices.Sort(events)
+	if got := count(strings.Join(slices.Compact(events), "\n")); got != 2*namespaces {
+		t.Errorf("events count %d children, want %d: %q", got, 2*namespaces, events)
+	}
+	if got := s.values(); got["one"] != 2*namespaces {
+		t.Errorf("what is left behind was changed: %v", got)
+	}
 }
 
 // TestShardsAreTakenOver kills a host, ends another, and starts a third: parents go on to be synced, by one host each.
