@@ -51,8 +51,8 @@ func wrap(log logr.Logger, enabled func(int) bool) logr.Logger {
 
 // Warn logs a warning. logr has none: the adapter of zap takes the level below Events for one, and others do not look at it.
 func Warn(log logr.Logger, message string, keysAndValues ...any) {
-	if log.Enabled() {
-		log.GetSink().Info(Events-1, message, keysAndValues...)
+	if to := log.GetSink(); to != nil && to.Enabled(Events-1) {
+		to.Info(Events-1, message, keysAndValues...)
 	}
 }
 

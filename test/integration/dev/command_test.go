@@ -30,6 +30,7 @@ const timeout = 20 * time.Second
 type session struct {
 	*testing.T
 	folder, address, kubeconfig string
+	printed                     *output
 
 	mu       sync.Mutex
 	objects  map[string]shown // By kind and name.
@@ -96,12 +97,13 @@ func start(t *testing.T, example string, flags ...string) *session {
 // which it must do well.
 func startArgs(t *testing.T, args []string, environ ...string) *session {
 	t.Helper()
-	s := &session{T: t, objects: map[string]shown{}}
+	out := &output{}
+	s := &session{T: t, printed: out, objects: map[string]shown{}}
 	binary, err := cluster.Binary("libretto")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, isLive := &output{}, slices.ContainsFunc(args, func(arg string) bool {
+	isLive := slices.ContainsFunc(args, func(arg string) bool {
 		return arg == "--live" || strings.HasPrefix(arg, "--kubeconfig")
 	})
 	command := exec.Command(binary, append(args, "--port=8101")...)
@@ -369,6 +371,20 @@ func (s *session) send(request *http.Request) {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		s.Errorf("%s %s: %s", request.Method, request.URL, response.Status)
+	}
+}
+
+// TestKindTakenOut takes a kind of children out of the definition: the terminal says what is left of it.
+func TestKindTakenOut(t *testing.T) {
+	t.Parallel()
+	s := start(t, "hello", "--no-tests")
+	s.eventually("the example is applied", func() bool { return s.is("ConfigMap world-greeting", "child", "ready") })
+	s.edits("hello.yaml", "resource: configmaps", "resource: secrets")
+	s.edits("hello.yaml", "children: [{", "children: parent.spec.who ? [] : [{")
+	const want = "took configmaps out of childResources while it looked after 1 of them, such as ConfigMap default/world-greeting: "
+	s.eventually("it says what is left", func() bool { return strings.Contains(s.printed.String(), want) })
+	if got := s.run("kubectl", "", "get", "configmaps", "-o", "name"); !strings.Contains(got, "world-greeting") {
+		t.Errorf("the ConfigMaps are %s", got)
 	}
 }
 

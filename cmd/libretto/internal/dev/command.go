@@ -78,7 +78,7 @@ children of that cluster, and the folder if it is named. Nothing is written to i
 	f.IntVar(&o.port, "port", o.port, "port of the page on this machine, or the next one that is free")
 	f.BoolVar(&o.edit, "edit", o.edit, "let the page write files of the folder")
 	f.BoolVar(&o.noTests, "no-tests", o.noTests, "do not run the tests of the folder when it changes")
-	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "verbosity of the host's log; without it, only errors are logged")
+	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "verbosity of the host's log; without it, only errors and warnings are logged")
 	cli.Finish(c, cli.Conduct{
 		Success: "it was stopped by a signal", Cannot: "it can't start: a flag, the folder, the port or the cluster is wrong",
 		Stdout: "the address of the page, and how kubectl reaches the cluster", Stderr: "the log of the host",
@@ -139,7 +139,7 @@ func Open(ctx context.Context, w cli.Process, root string, failed func(error)) (
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Process: w, options: &options{edit: true, verbosity: -1}, root: root, engines: registry, stream: newStream()}
+	s := &session{Process: w, options: &options{edit: true, verbosity: -2}, root: root, engines: registry, stream: newStream()}
 	ctx, s.fail = context.WithCancelCause(ctx)
 	server, err := s.start(ctx)
 	if err != nil {

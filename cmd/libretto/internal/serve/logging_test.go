@@ -32,18 +32,18 @@ func TestLogFormat(t *testing.T) {
 // TestLogger checks the lines of both formats, and which of them are written.
 func TestLogger(t *testing.T) {
 	for format, want := range map[string][]string{
-		"json":    {`"level":"info"`, `"level":"warn"`, `"level":"error"`, `"level":"debug"`, `"level":"debug"`},
-		"console": {"\tINFO\t", "\tWARN\t", "\tERROR\t", "\tDEBUG\t", "\tDEBUG\t"},
+		"json":    {`"level":"error"`, `"level":"warn"`, `"level":"info"`, `"level":"debug"`, `"level":"debug"`},
+		"console": {"\tERROR\t", "\tWARN\t", "\tINFO\t", "\tDEBUG\t", "\tDEBUG\t"},
 	} {
-		for level, lines := range map[int]int{0: 3, 1: 4, 4: 5} {
+		for level, lines := range map[int]int{-2: 1, -1: 2, 0: 3, 1: 4, 4: 5} {
 			var out bytes.Buffer
 			log, err := newLogger(&out, format, level)
 			if err != nil {
 				t.Fatal(err)
 			}
-			log.Info("starts")
-			verbosity.Warn(log, "hot loop", "parent", "a")
 			log.Error(nil, "scripts did not load")
+			verbosity.Warn(log, "hot loop", "parent", "a")
+			log.Info("starts")
 			log.V(verbosity.Decisions).Info("child written")
 			log.V(verbosity.Values).Info("hook answered")
 			got := strings.Split(strings.TrimSpace(out.String()), "\n")

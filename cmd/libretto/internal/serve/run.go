@@ -20,7 +20,7 @@ type Local struct {
 	Folder string
 	// Listener is told of the folder.
 	Listener folder.Listener
-	// Verbosity is that of the log. Negative means errors alone.
+	// Verbosity is that of the log. -1 means errors and warnings, and less errors alone.
 	Verbosity int
 }
 
