@@ -111,7 +111,7 @@ func packPlatform(version string, c commit, p platform, folder string, add func(
 	for _, name := range names {
 		entries = append(entries, entry{name: name, mode: 0o755, path: filepath.Join(folder, name)})
 	}
-	text, err := compress(c.time, append(entries, entry{name: "LICENSE", mode: 0o644, path: filepath.Join(folder, "LICENSE")}))
+	text, err := compress(c.time, append(entries, licenseEntries(folder, "")...))
 	if err != nil {
 		return archive{}, err
 	}

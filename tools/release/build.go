@@ -13,13 +13,13 @@ import (
 // names are the programs of a release. The host comes first.
 var names = []string{"libretto", "libretto-worker"}
 
-// build builds the programs of the checkout for some platforms, with the license beside them. They do not depend on where the checkout is.
+// build builds the programs of the checkout for some platforms, with their licenses beside them. They do not depend on where the checkout is.
 func build(ctx context.Context, root, version string, c commit, programs string, platforms []platform) error {
 	programs, err := filepath.Abs(programs)
 	if err != nil {
 		return err
 	}
-	license, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	license, err := os.ReadFile(filepath.Join(root, licenseName))
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,14 @@ func build(ctx context.Context, root, version string, c commit, programs string,
 		if err := command.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", p, err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, "LICENSE"), license, 0o644); err != nil {
-			return err
+		licenses, err := licensesOf(ctx, root, p)
+		if err != nil {
+			return fmt.Errorf("licenses of %s: %w", p, err)
+		}
+		for name, text := range map[string][]byte{licenseName: license, licensesName: licenses} {
+			if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

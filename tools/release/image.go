@@ -125,14 +125,21 @@ func certificates() []entry {
 	}
 }
 
-// programsOf returns the programs of a folder. Metacontroller's manifests look for the link, and under that name the program serves without
+// docFolder is the folder of the image with the licenses.
+const docFolder = "usr/share/doc/libretto/"
+
+// programsOf returns the programs of a folder, and their licenses. Metacontroller's manifests look for the link, and under that name the program serves without
 // a command.
 func programsOf(folder string) []entry {
 	entries := []entry{{name: "usr/", mode: 0o755}, {name: "usr/bin/", mode: 0o755}}
 	for _, name := range names {
 		entries = append(entries, entry{name: "usr/bin/" + name, mode: 0o755, path: filepath.Join(folder, name)})
 	}
-	return append(entries, entry{name: "usr/bin/metacontroller", mode: 0o777, link: names[0]})
+	entries = append(entries, entry{name: "usr/bin/metacontroller", mode: 0o777, link: names[0]})
+	for _, parent := range []string{"usr/share/", "usr/share/doc/", docFolder} {
+		entries = append(entries, entry{name: parent, mode: 0o755})
+	}
+	return append(entries, licenseEntries(folder, docFolder)...)
 }
 
 // layerOf returns a layer of entries.

@@ -135,6 +135,11 @@ func checkLayers(t *testing.T, image v1.Image, programs string) {
 			t.Errorf("%s has %d bytes and mode %o", name, len(f.text), f.mode)
 		}
 	}
+	for _, name := range []string{licenseName, licensesName} {
+		if text := files[docFolder+name].text; text == "" || text != string(read(t, filepath.Join(programs, name))) {
+			t.Errorf("%s has %d bytes", name, len(text))
+		}
+	}
 	if link := files["usr/bin/metacontroller"].link; link != "libretto" {
 		t.Errorf("metacontroller is a link to %q", link)
 	}

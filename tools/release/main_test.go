@@ -214,7 +214,8 @@ func checkPlugin(t *testing.T, dist string) {
 			t.Errorf("file %+v is not in the archive", f)
 		}
 	}
-	if len(files) != len(one.Files) || files[one.Bin].mode&0o111 == 0 || files["LICENSE"].text != "a license" {
+	if len(files) != len(one.Files) || files[one.Bin].mode&0o111 == 0 || files["LICENSE"].text != "a license" ||
+		!strings.HasPrefix(files[licensesName].text, "Go\n\nCopyright ") {
 		t.Errorf("it has %d files, and the manifest %+v", len(files), one)
 	}
 }
