@@ -32,14 +32,14 @@ func Limited(log logr.Logger, level int) logr.Logger {
 	return wrap(log, func(v int) bool { return v <= level })
 }
 
-// Raised returns a logger that writes what log writes, and all messages up to level. For those it does not ask log, which has to
-// come from Limited, or to write whatever it is given.
+// Raised returns a logger that writes what log writes, and, unless level is Events, all messages up to level. For those it does not ask
+// log, which has to come from Limited, or to write whatever it is given.
 func Raised(log logr.Logger, level *Level) logr.Logger {
 	if log.GetSink() == nil {
 		return log
 	}
 	enabled := log.GetSink().Enabled
-	return wrap(log, func(v int) bool { return enabled(v) || v <= level.Get() })
+	return wrap(log, func(v int) bool { return enabled(v) || level.Get() > Events && v <= level.Get() })
 }
 
 func wrap(log logr.Logger, enabled func(int) bool) logr.Logger {

@@ -38,6 +38,7 @@ func TestLevels(t *testing.T) {
 		"default":   {reason: "A definition that asks for nothing.", want: "0", wantProcess: "0"},
 		"listened":  {reason: "The definition is listened to, and nothing else.", own: 4, want: "0 1 4", wantProcess: "0"},
 		"derived":   {reason: "Values and names keep the level.", own: 4, derived: true, want: "0 1 4", wantProcess: "0"},
+		"quiet":     {reason: "A process that logs no events does not log those of its definitions.", process: -1},
 		"less":      {reason: "A definition can't be silenced.", process: 4, own: 1, want: "0 1 4", wantProcess: "0 1 4"},
 		"client-go": {reason: "The process logs more than a definition can ask for.", process: 6, want: "0 1 4 6", wantProcess: "0 1 4 6"},
 	} {
