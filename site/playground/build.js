@@ -18,7 +18,10 @@ const { metafile } = esbuild.buildSync({ metafile: true, entryPoints: [path.join
 esbuild.buildSync({ entryPoints: [path.join(here, "worker.js")], outfile: path.join(to, "worker.js"), bundle: true, minify: true, format: "esm", target: "esnext" });
 fs.writeFileSync(path.join(to, "playground.css"), fs.readFileSync(path.join(page, "style.css"), "utf8") + fs.readFileSync(path.join(here, "style.css"), "utf8"));
 fs.copyFileSync(path.join(page, "icon.svg"), path.join(to, "icon.svg"));
+// The page reaches nothing but its own address, whatever a link holds. It compiles the host, and CodeMirror adds styles.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'";
 const html = fs.readFileSync(path.join(page, "index.html"), "utf8")
+  .replace('<meta charset="utf-8">', (charset) => `${charset}\n<meta http-equiv="Content-Security-Policy" content="${policy}">`)
   .replace("<title>Libretto dev</title>", "<title>Libretto playground</title>")
   .replaceAll('"/icon.svg"', '"icon.svg"').replaceAll('"/page.css"', '"playground.css"').replaceAll('"/page.js"', '"playground.js"')
   .replace("What it shows is at /dev/v1, too.", "libretto dev shows the same on your machine.")

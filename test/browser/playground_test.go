@@ -58,6 +58,11 @@ func TestPlayground(t *testing.T) {
 	p.patient(`[...document.querySelectorAll(".node.child")].some((e) => e.textContent.includes("world"))`)
 	t.Logf("from an empty page to a child: %s", time.Since(began).Round(10*time.Millisecond))
 	p.shows(".folder", "playground")
+	value[chromedp.Void](p, `{
+		document.addEventListener("securitypolicyviolation", (e) => { window.refused = e.effectiveDirective; });
+		fetch("https://example.com").catch(() => {});
+	}`)
+	p.wait(`window.refused === "connect-src"`) // Nothing leaves the browser.
 	p.edit("`Hello", "`Good morning")
 	p.click(".file", "greeting.yaml") // What was typed before is saved, too.
 	p.patient(`[...document.querySelectorAll(".tab")].some((e) => e.dataset.view === "tests" && e.querySelector(".badge").textContent > 0)`)
