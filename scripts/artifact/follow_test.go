@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,8 +39,10 @@ type followed struct {
 	server *transport
 	object objectwatch.Snapshot
 	wake   chan struct{}
-	got    []Contents
 	f      *follower
+
+	mu  sync.Mutex // The race detector does not see that the time of a bubble passes between what two goroutines do.
+	got []Contents
 }
 
 func follow(t *testing.T) *followed {
@@ -47,7 +51,11 @@ func follow(t *testing.T) *followed {
 	key := Key{Name: objectwatch.Name{Kind: "GitRepository", Namespace: "a", Name: "hooks"}}
 	d.f = &follower{
 		key: key, fetcher: NewFetcher([]string{"flux"}, d.server), read: func() objectwatch.Snapshot { return d.object }, log: logr.Discard(),
-		publish: func(c Contents) { d.got = append(d.got, c) },
+		publish: func(c Contents) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.got = append(d.got, c)
+		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go d.f.run(ctx, d.wake)
@@ -73,7 +81,16 @@ func (d *followed) change(object objectwatch.Snapshot) {
 	synctest.Wait()
 }
 
-func (d *followed) last() Contents { return d.got[len(d.got)-1] }
+func (d *followed) all() []Contents {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.got)
+}
+
+func (d *followed) last() Contents {
+	all := d.all()
+	return all[len(all)-1]
+}
 
 // TestFollow goes through what happens to an object and its artifact.
 func TestFollow(t *testing.T) {
@@ -149,7 +166,7 @@ func TestFollowNewer(t *testing.T) {
 		d := follow(t)
 		one, two := archived(t, "a.js", "1"), archived(t, "a.js", "2")
 		d.server.packed.Store(&two)
-		before := len(d.got)
+		before := len(d.all())
 		newer := false
 		d.f.read = func() objectwatch.Snapshot { // The object changes while the first artifact is fetched.
 			if d.server.calls.Load() > 0 && !newer {
@@ -163,7 +180,7 @@ func TestFollowNewer(t *testing.T) {
 		}
 		d.wake <- struct{}{}
 		synctest.Wait()
-		if c := d.got[before]; len(d.got) != before+1 || c.Err != nil || c.Files["a.js"] != "2" {
+		if c := d.last(); len(d.all()) != before+1 || c.Err != nil || c.Files["a.js"] != "2" {
 			t.Errorf("got %v, want the files of the newer one", c)
 		}
 	})
