@@ -124,7 +124,7 @@ func (s *stepRun) redefine(ctx context.Context) error {
 	if s.Define != nil {
 		s.redefined = true
 		patched := &unstructured.Unstructured{Object: jsonvalue.MergePatch(s.base.Definition.Object, s.Define)}
-		patched.SetGeneration(patched.GetGeneration() + 1)
+		patched.Object = jsonvalue.WithValueAt(patched.Object, []string{"metadata", "generation"}, patched.GetGeneration()+1)
 		s.base = s.base.Redefine(patched, s.clock.Now())
 	}
 	s.refused = s.base.Refusal

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,36 @@ func TestParallel(t *testing.T) {
 		if len(all) != 1 {
 			t.Errorf("%s comes to different ends: %v", name, all)
 		}
+	}
+}
+
+// TestDefineIsOfTheCase checks that a step with another definition leaves the one of other cases alone.
+func TestDefineIsOfTheCase(t *testing.T) {
+	parsed, err := txtar.ParseFile("testdata/checks.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, registry := &archive{parsed, ""}, newRegistry(t)
+	subject := a.subject(t, registry)
+	f, _ := Parse("x_test.yaml", a.file("x_test.yaml"))
+	test, defines := f.Tests[0], 0
+	for i, c := range test.Cases {
+		if !slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Define != nil }) {
+			continue
+		}
+		defines++
+		base, err := subject.base(DefaultNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := base.Definition.GetGeneration()
+		RunCase(t.Context(), registry, test, &test.Cases[i], subject)
+		if base, err = subject.base(DefaultNow); err != nil || base.Definition.GetGeneration() != before {
+			t.Errorf("%s: generation %d, before the case %d; error %v", c.Name, base.Definition.GetGeneration(), before, err)
+		}
+	}
+	if defines == 0 {
+		t.Error("no case has another definition")
 	}
 }
 
