@@ -18,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // lines is a log. It is safe for concurrent use.
@@ -125,7 +126,7 @@ func TestHardMemoryLimit(t *testing.T) {
 		cached = 256 * mib // What a worker may keep for later calls.
 	)
 	atMost := int64(200 * mib) // What the process has at its start.
-	if raceDetector {
+	if race.Enabled {
 		atMost = 1024 * mib
 	}
 	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1})

@@ -11,6 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // nodeHook is a hook for metacontroller's Node.js function server.
@@ -93,9 +94,7 @@ func TestTimeZones(t *testing.T) {
 // TestDeepRecursion recurses endlessly in Jsonnet. The engine's own limit stops it before the worker's
 // stack limit does.
 func TestDeepRecursion(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes several times the memory")
-	}
+	race.Skip(t)
 	registry := prometheus.NewRegistry()
 	pool := newPool(t, sandbox.Config{Workers: 1, Metrics: sandbox.NewMetrics(registry)})
 	program, err := engineOf(t, pool, "Jsonnet").Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{

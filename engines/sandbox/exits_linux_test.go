@@ -9,13 +9,14 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // wantError checks an error's kind and part of its message.
 func wantError(t *testing.T, err error, kind engines.Kind, message string) {
 	t.Helper()
 	var e *engines.Error
-	if errors.As(err, &e) && raceDetector && kind == engines.Exhausted {
+	if errors.As(err, &e) && race.Enabled && kind == engines.Exhausted {
 		return // The race detector takes much memory, so the message differs.
 	}
 	if !errors.As(err, &e) || e.Kind != kind || !strings.Contains(e.Message, message) {
@@ -80,7 +81,7 @@ func TestHostileSources(t *testing.T) {
 			t.Log(c.reason)
 			_, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), script(c.text))
 			var e *engines.Error
-			if !errors.As(err, &e) || e.Kind != engines.Invalid && e.Kind != engines.Exhausted && !raceDetector {
+			if !errors.As(err, &e) || e.Kind != engines.Invalid && e.Kind != engines.Exhausted && !race.Enabled {
 				t.Errorf("error %v, want one of kind Invalid or Exhausted", err)
 			}
 			t.Log(err)

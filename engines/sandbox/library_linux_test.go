@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/enginetest"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 func jsonnetSource(hook string, files map[string]string) engines.Source {
@@ -66,6 +67,7 @@ func endWorker(t *testing.T, pool *sandbox.Pool) {
 
 // TestLargeFile refuses what its worker has no memory to parse, and says which limit that is.
 func TestLargeFile(t *testing.T) {
+	race.Skip(t)
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	src := jsonnetSource("local l = import 'l.libsonnet'; function(request) 1", map[string]string{"l.libsonnet": "[" + strings.Repeat("{ a: [1, 2], b: 'c' },\n", 600_000) + "]"})
 	src.Script.MemoryBytes = 64 << 20

@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // TestConcurrentCalls runs failing and working programs at once, and checks every answer.
@@ -147,9 +148,7 @@ func exitsLogged(t *testing.T, registry *prometheus.Registry, line string) bool 
 // TestMemoryLimits calls a program with a small limit after one with a large limit in the same worker.
 // It must not get the large one.
 func TestMemoryLimits(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes several times the memory")
-	}
+	race.Skip(t)
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	program := func(mebibytes int64) engines.Program {
 		source := script(`export function sync({value}) { const all = []; for (let i = 0; i < value; i++) all.push({i, text: 'text ' + i}); return all.length }`)

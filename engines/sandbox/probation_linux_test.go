@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // clock is one that a test sets.
@@ -71,7 +72,7 @@ func TestDataOfOneObject(t *testing.T) {
 		t.Errorf("it is called again after a minute: error %v", err)
 	}
 	eventually(t, "three deaths are counted", func() bool {
-		return raceDetector || exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="memory"} 3`)
+		return race.Enabled || exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="memory"} 3`)
 	})
 }
 

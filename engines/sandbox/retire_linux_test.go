@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // TestReplacedByAge exceeds the number of questions of a worker. The caller must not notice.
@@ -33,9 +34,7 @@ func TestReplacedByAge(t *testing.T) {
 
 // TestReplacedWhenGrown has an engine that leaks.
 func TestReplacedWhenGrown(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes several times the memory")
-	}
+	race.Skip(t)
 	registry := prometheus.NewRegistry()
 	pool := newPool(t, sandbox.Config{Workers: 1, Metrics: sandbox.NewMetrics(registry)})
 	program, err := engineOf(t, pool, "Probe").Compile(t.Context(), engines.Source{
@@ -57,9 +56,7 @@ func TestReplacedWhenGrown(t *testing.T) {
 // TestManyPrograms has a call use most of its limit in a worker that keeps many other programs. Their
 // memory must neither count for the call nor retire the worker.
 func TestManyPrograms(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes several times the memory")
-	}
+	race.Skip(t)
 	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1, Grace: time.Minute}) // A busy machine takes time to end what hangs.
 	small := script(`export function sync({value}) { const all = []; for (let i = 0; i < value; i++) all.push({i, text: 'text ' + i}); return all.length }`)
 	small.Script.MemoryBytes = 64 << 20

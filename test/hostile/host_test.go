@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 const (
@@ -46,7 +48,7 @@ func (h hostState) checkUnharmed(t *testing.T) {
 	kept, taken := int64(heap())-int64(h.heap), status("VmHWM")-h.peak
 	t.Logf("the host keeps %d KiB more on its heap, and had %d MiB more at most; %d goroutines, %d before",
 		kept>>10, taken>>20, runtime.NumGoroutine(), h.goroutines)
-	if raceDetector {
+	if race.Enabled {
 		return // It takes memory of its own.
 	}
 	if kept > mayKeep || taken > mayTake {

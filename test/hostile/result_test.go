@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // result is the result of an attack.
@@ -78,7 +79,7 @@ func (r result) complaints() (all []string) {
 	}
 	text := fmt.Sprint(r.err)
 	for _, bad := range []string{"the engine panicked", "script worker crashed", "no script worker was free", "workers fail before"} {
-		if raceDetector && bad == "script worker crashed" {
+		if race.Enabled && bad == "script worker crashed" {
 			continue // It runs out of memory in words of its own.
 		}
 		if strings.Contains(text, bad) {

@@ -21,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected results")
@@ -148,6 +149,7 @@ func outcomes(results []controllertest.Result) map[controllertest.Outcome]int {
 
 // TestEndlessTest checks that a test which does not end costs no other one, in both languages.
 func TestEndlessTest(t *testing.T) {
+	race.Skip(t)
 	registry := workers(t)
 	for name, source := range map[string]string{
 		"a.test.js":      `import { test } from "libretto/test"; test("a", () => {}); test("b", () => { for (;;); }); test("c", () => {});`,
@@ -202,6 +204,7 @@ func TestSlots(t *testing.T) {
 
 // TestLargeTest checks that a test that takes too much memory fails alone.
 func TestLargeTest(t *testing.T) {
+	race.Skip(t)
 	results := runText(t, workers(t), "a.test.js", `import { test } from "libretto/test";
 test("a", () => {});
 test("b", () => { const all = []; for (;;) { all.push(new Array(1000).fill(all.length)); } });
@@ -216,6 +219,7 @@ test("c", () => {});`, functiontest.Options{Timeout: 30 * time.Second, MemoryByt
 
 // TestManyTests runs 4000 tests of a file, and refuses more than there may be.
 func TestManyTests(t *testing.T) {
+	race.Skip(t)
 	registry := workers(t)
 	for name, source := range map[string]string{
 		"a.test.js": `import { expect, test } from "libretto/test";

@@ -6,10 +6,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 // TestSize compares the size with what the heap grows by.
 func TestSize(t *testing.T) {
+	race.Skip(t)
 	texts := func(n int) map[string]any {
 		m := map[string]any{}
 		for i := range n {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/clitest"
+	"github.com/libretto-k8s/libretto/test/race"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m) }
@@ -151,6 +152,7 @@ func TestCheckExamples(t *testing.T) {
 // TestCheckHostile checks that scripts that do not end when they are loaded, or use up memory, are errors like others, and are
 // not waited for: none of them ends by itself.
 func TestCheckHostile(t *testing.T) {
+	race.Skip(t)
 	script := func(name, text string) string {
 		good := strings.Replace(brokenDefinition, "{ attachments: [ }", text, 1)
 		return "---\n" + strings.Replace(good, "name: a}", "name: "+name+"}", 1)
