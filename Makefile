@@ -25,7 +25,7 @@ CONTROLPLANE_SOURCES := $(filter-out %_test.go,$(wildcard test/controlplane/*.go
 # Packages that need a control plane. The unit tests leave them out. They wait, too, so that one more runs than there are processors, and those that
 # take longest begin first.
 CLUSTER_PACKAGES := /test/integration/
-SLOWEST_FIRST := $(addprefix ./test/integration/,scripts rollout kinds webhooks hosting edits ...)
+SLOWEST_FIRST := $(addprefix ./test/integration/,rights scripts kinds rollout webhooks latency hosting rolling edits ...)
 CLUSTER_PARALLEL = $$((1 + $$(getconf _NPROCESSORS_ONLN)))
 
 export GO
