@@ -39,7 +39,7 @@ class Playground {
   private client?: LSPClient;
   private tabs = h("div.files", { role: "tablist", "aria-label": "Files" });
   private say = h("p.host-state", { role: "status" });
-  private picker = h("select", { "aria-label": "Example", onchange: () => this.pick((this.picker as HTMLSelectElement).value) }) as HTMLSelectElement;
+  private picker = h("select", { "aria-label": "Example", change: () => this.pick((this.picker as HTMLSelectElement).value) }) as HTMLSelectElement;
   private host = new Host(base, (text, kind) => {
     this.say.textContent = text;
     this.say.className = "host-state " + kind;
@@ -113,7 +113,7 @@ class Playground {
 
   private drawTabs(): void {
     fill(this.tabs, inOrder(this.texts).map((path) => h("button.file", {
-      role: "tab", type: "button", "aria-selected": String(path === this.current), onclick: () => this.select(path),
+      role: "tab", type: "button", "aria-selected": String(path === this.current), click: () => this.select(path),
       title: this.texts[path] === this.loadedTexts[path] ? path : path + ", edited",
     }, path, this.texts[path] !== this.loadedTexts[path] && h("span.edited", { "aria-label": "edited" }, "•"))));
   }

@@ -65,6 +65,7 @@ func TestPlayground(t *testing.T) {
 	p.wait(`window.refused === "connect-src"`) // Nothing leaves the browser.
 	p.edit("`Hello", "`Good morning")
 	p.click(".file", "greeting.yaml") // What was typed before is saved, too.
+	p.shows(".cm-line", "spec: {who: world}")
 	p.patient(`[...document.querySelectorAll(".tab")].some((e) => e.dataset.view === "tests" && e.querySelector(".badge").textContent > 0)`)
 	p.click(".tab", "Tests")
 	p.patient(`[...document.querySelectorAll(".case")].some((e) => e.textContent.includes("a greeting gets a ConfigMap"))`)
