@@ -29,17 +29,18 @@ export class Host implements Backend {
   async start(texts: Texts): Promise<void> {
     this.stop();
     this.module ??= this.load();
-    this.exec ??= fetch(this.base + "wasm_exec.js").then((response) => response.text());
+    this.exec ??= fetch(this.base + "wasm_exec.js").then((response) => response.ok ? response.text() : Promise.reject(new Error(response.statusText)));
     const start = ++this.starts;
     try {
       const [module, exec] = await Promise.all([this.module, this.exec]);
       if (start !== this.starts) return; // It was begun again meanwhile.
       this.say("The host starts", "progress");
-      this.worker = new Worker(this.base + "worker.js", { type: "module" });
-      this.worker.onmessage = ({ data }) => this.take(data);
-      this.worker.postMessage({ start: { texts, module, exec } });
+      const worker = this.worker = new Worker(this.base + "worker.js", { type: "module" });
+      worker.onmessage = ({ data }) => worker === this.worker && this.take(data);
+      worker.onerror = () => worker === this.worker && this.take({ failed: "its worker can't be loaded" });
+      worker.postMessage({ start: { texts, module, exec } });
     } catch (error) {
-      this.module = undefined;
+      this.module = this.exec = undefined;
       this.say(`The host can't be loaded: ${error}`, "failed");
     }
   }
@@ -61,7 +62,9 @@ export class Host implements Backend {
   get runs(): boolean { return this.worker !== undefined; }
 
   async request(method: string, path: string, body?: unknown): Promise<any> {
+    const start = this.starts;
     await this.ready.promise;
+    if (method === "PUT" && start !== this.starts) throw new Error("the host was stopped"); // The next one has files of its own.
     const id = ++this.requests, text = typeof body === "string";
     const answer = await new Promise<any>((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
@@ -89,8 +92,10 @@ export class Host implements Backend {
       for (const s of this.streams) this.begin(s);
       this.ready.resolve();
       this.onReady();
-    } else if (data.failed) this.say(`The host has ended: ${data.failed}`, "failed");
-    else if (data.edited) this.onEdited(data.edited);
+    } else if (data.failed) {
+      this.stop();
+      this.say(`The host has ended: ${data.failed}. It starts again when you edit a file`, "failed");
+    } else if (data.edited) this.onEdited(data.edited);
     else if (data.pong) this.ponged = performance.now();
     else if (data.message) for (const s of this.streams) s.onMessage(JSON.parse(data.message));
     else if (data.id) {
@@ -108,7 +113,7 @@ export class Host implements Backend {
     if (late) this.ponged = now;
     if (now - this.ponged > patience) {
       this.stop();
-      this.say("A script did not end within 10 s, so the host was stopped. It starts again when you edit a file", "stopped");
+      this.say("The host did not answer for 10 s, as for a script without end, and was stopped. It starts again when you edit a file", "stopped");
       return;
     }
     this.worker?.postMessage({ ping: 1 });

@@ -8,10 +8,10 @@ import { javascript } from "@codemirror/lang-javascript";
 import { yaml } from "@codemirror/lang-yaml";
 import { tags } from "@lezer/highlight";
 import { start } from "../../cmd/libretto/internal/dev/page/src/app.ts";
-import { button, fill, h } from "../../cmd/libretto/internal/dev/page/src/dom.ts";
+import { button, fill, h, sayError } from "../../cmd/libretto/internal/dev/page/src/dom.ts";
 import { root } from "./files.js";
 import { Host, Texts } from "./host.ts";
-import { decode, encode } from "./link.ts";
+import { decode, encode, isFree } from "./link.ts";
 
 const base = new URL(".", import.meta.url).href;
 const first = "examples/hello";
@@ -33,6 +33,8 @@ class Playground {
   private current = "";
   private name = "";
   private loadedTexts: Texts = {};
+  private yours?: Texts; // What was edited last, before other files were opened.
+  private link = "";
   private saving = 0;
   private language = new Compartment();
   private server = new Compartment();
@@ -64,14 +66,21 @@ class Playground {
 
   async open(): Promise<void> {
     start(document.getElementById("page")!, this.host);
-    const asked = new URLSearchParams(location.search).get("open") ?? "";
-    try {
-      const texts = await decode(location.hash);
-      if (texts) return this.show("", texts);
-    } catch (error) {
-      this.say.textContent = `The link can't be read: ${error}`;
+    addEventListener("hashchange", () => location.hash !== this.link && this.openLink());
+    addEventListener("pagehide", () => sessionStorage.setItem(location.search, JSON.stringify([this.name, this.texts, this.loadedTexts])));
+    const asked = new URLSearchParams(location.search).get("open") ?? "", kept = sessionStorage.getItem(location.search);
+    if (kept && (performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming).type !== "navigate") {
+      this.link = location.hash;
+      return this.show(...JSON.parse(kept) as [string, Texts, Texts]);
     }
-    await this.pick(this.examples.some((e) => e.name === asked) ? asked : first);
+    if (!await this.openLink()) await this.pick(this.examples.some((e) => e.name === asked) ? asked : first);
+  }
+
+  // openLink opens the files of the address, and reports whether it has any.
+  private async openLink(): Promise<boolean> {
+    const texts = await decode(location.hash).catch((error) => sayError(`The link can't be read, as if a part of it were missing: ${error}`));
+    if (texts) this.link = location.hash, this.show("", texts);
+    return Boolean(texts);
   }
 
   // connect has the editor ask the language server of a host that has begun.
@@ -91,18 +100,20 @@ class Playground {
   }
 
   private async pick(name: string): Promise<void> {
+    if (!name && this.yours) return this.show("", this.yours);
+    this.picker.value = name || this.name;
     if (!name) return;
-    const response = await fetch(`${base}folders/${name}.json`);
-    if (!response.ok) {
-      this.say.textContent = `${name} can't be loaded: ${response.statusText}`;
-      return;
-    }
-    this.show(name, await response.json());
+    const texts = await fetch(`${base}folders/${name}.json`).then((response) => response.ok ? response.json() : Promise.reject(new Error(response.statusText)))
+      .catch((error) => sayError(`${name} can't be loaded: ${error}`));
+    if (this.picker.value !== name) return; // Others were chosen meanwhile.
+    if (texts) this.show(name, texts);
+    else this.picker.value = this.name;
   }
 
-  // show begins with files.
-  private show(name: string, texts: Texts): void {
-    [this.name, this.texts, this.loadedTexts, this.client] = [name, { ...texts }, texts, undefined];
+  // show begins with files, of which loaded is what they were before they were edited.
+  private show(name: string, texts: Texts, loaded = texts): void {
+    if (this.isEdited()) this.yours = this.texts;
+    [this.name, this.texts, this.loadedTexts, this.client] = [name, { ...texts }, loaded, undefined];
     this.picker.value = name;
     clearTimeout(this.saving);
     this.saving = 0;
@@ -146,23 +157,30 @@ class Playground {
     }
     const path = this.current;
     this.host.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"), this.texts[path])
-      .catch((error) => { this.say.textContent = `${path}: ${error.message}`; });
+      .catch((error) => error.message.includes("was stopped") || sayError(`${path}: ${error.message}`));
   }
 
   private add(): void {
     const path = prompt("The name of the new file, such as sync.js or parent.yaml")?.trim();
-    if (!path || this.texts[path] !== undefined) return;
+    if (!path || Object.hasOwn(this.texts, path)) return;
+    if (!isFree(path, this.texts)) return sayError(`no file can be named ${path}`);
     this.texts[path] = "";
     this.select(path);
     this.view.focus();
   }
 
   private async share(): Promise<void> {
-    const edited = Object.keys(this.texts).some((path) => this.texts[path] !== this.loadedTexts[path]) || !this.name;
-    const link = new URL(location.pathname + (edited ? "#" + await encode(this.texts) : "?open=" + this.name), location.href).href;
-    await navigator.clipboard.writeText(link);
+    const link = new URL(location.pathname + (this.isEdited() ? "#" + await encode(this.texts) : "?open=" + this.name), location.href).href;
+    history.replaceState(null, "", link);
+    this.link = location.hash;
+    const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
     this.say.className = "host-state ready";
-    this.say.textContent = "The link is copied. It holds the files: nothing was sent";
+    this.say.textContent = `The link is ${copied ? "copied" : "in the address bar"}. It holds the files: nothing was sent`;
+  }
+
+  // isEdited reports whether the files are others than those of an example.
+  private isEdited(): boolean {
+    return Object.keys(this.texts).some((path) => this.texts[path] !== this.loadedTexts[path] || !this.name);
   }
 }
 

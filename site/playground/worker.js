@@ -4,7 +4,7 @@
 import { newFiles, root } from "./files.js";
 
 onmessage = async ({ data }) => {
-  if (data.start) await start(data.start);
+  if (data.start) await start(data.start).catch((error) => postMessage({ failed: String(error) }));
   else if (data.ping) postMessage({ pong: data.ping });
   else if (data.stream) stream(data.stream);
   else if (data.edit) librettoEdit(data.edit);
