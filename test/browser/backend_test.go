@@ -48,7 +48,11 @@ func newBackend(t *testing.T, messages ...object) *backend {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", handler)
-	mux.HandleFunc("GET /dev/v1/meta", func(w http.ResponseWriter, _ *http.Request) { answer(w, b.meta) })
+	mux.HandleFunc("GET /dev/v1/meta", func(w http.ResponseWriter, _ *http.Request) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		answer(w, b.meta)
+	})
 	mux.HandleFunc("GET /dev/v1/stream", b.stream)
 	mux.HandleFunc("GET /dev/v1/passes/{id}", func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
@@ -115,10 +119,13 @@ func (b *backend) send(messages ...object) {
 }
 
 // replace has later streams begin with other messages: the backend was started again.
-func (b *backend) replace(messages ...object) {
+func (b *backend) replace(messages ...object) { b.replaceFolder("catset", messages...) }
+
+// replaceFolder is replace with another folder.
+func (b *backend) replaceFolder(name string, messages ...object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.messages = messages
+	b.meta["folder"], b.messages = name, messages
 }
 
 func (b *backend) stream(w http.ResponseWriter, r *http.Request) {

@@ -142,3 +142,31 @@ func TestOffline(t *testing.T) {
 	p.shows(".host-state", "in the address bar")
 	p.wait(`location.hash.startsWith("#files=")`)
 }
+
+// TestAnotherFolder has the command started again for a folder without the problems of the one before.
+func TestAnotherFolder(t *testing.T) {
+	b := newBackend(t, append(catsets(), object{"problems": []string{"sync.js:4:9: SyntaxError: unexpected token"}})...)
+	p := open(t, b.URL, 1280, 800)
+	p.shows(".banner", "1 problem in the folder")
+	b.replaceFolder("tabby", definition(), object{"synced": true})
+	b.CloseClientConnections()
+	p.wait(`!document.querySelector(".banner").firstChild`)
+	p.shows(".folder", "tabby")
+}
+
+// TestChangedMeanwhile saves a file in the page that another editor has saved since.
+func TestChangedMeanwhile(t *testing.T) {
+	b := newBackend(t, definition(), object{"files": []object{{"path": "sync.js", "text": "one"}}}, object{"synced": true})
+	p := open(t, b.URL+"/#tests/sync.js", 1280, 800)
+	p.click(".file button", "Edit")
+	p.retype("one", "two")
+	b.send(object{"files": []object{{"path": "sync.js", "text": "three"}}, "problems": []string{"read"}})
+	p.shows(".banner", "read")
+	p.click(".file button", "Save")
+	p.shows(".toast", "has changed in the folder meanwhile")
+	if writes := b.writes(); len(writes) > 0 {
+		t.Errorf("written is %q", writes)
+	}
+	p.click(".file button", "Save") // Once more, as one who knows.
+	p.shows(".toast", "Saved sync.js")
+}

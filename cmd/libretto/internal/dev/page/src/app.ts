@@ -135,7 +135,7 @@ export function start(root: HTMLElement, backend: Backend): void {
   setTheme(localStorage.getItem("theme") ?? "");
   changed("connection");
   route();
-  backend.request("GET", "/dev/v1/meta").then((meta) => {
+  const readMeta = () => backend.request("GET", "/dev/v1/meta").then((meta) => {
     model.meta = meta;
     root.classList.toggle("is-live", meta.live);
     live.hidden = !meta.live;
@@ -144,7 +144,7 @@ export function start(root: HTMLElement, backend: Backend): void {
     route();
     for (const topic of all) changed(topic);
   }, sayError);
-  backend.stream("/dev/v1/stream", (message) => model.take(message));
+  backend.stream("/dev/v1/stream", (message) => { model.take(message); if (message.connected) readMeta(); });
 }
 
 function setTheme(theme: string): void {

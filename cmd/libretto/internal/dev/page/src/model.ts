@@ -64,10 +64,10 @@ export class Model {
     this.connected = connected;
     if (connected) {
       this.stale = new Set(this.items.keys());
-      this.log = [], this.passes = [], this.synced = false;
+      this.log = [], this.passes = [], this.problems = [], this.synced = false;
       this.edits.clear();
     }
-    this.changed("connection"), this.changed("edits");
+    this.changed("connection"), this.changed("edits"), this.changed("problems");
   }
 
   private takeObject(m: any): void {

@@ -129,8 +129,12 @@ export class Tests implements View {
   private editFile(text: string): void {
     this.editing = true;
     const path = this.path, done = () => { this.editing = false; this.drawn = ""; this.drawFile(); };
-    const save = () => this.app.backend.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"),
-      area.value).then(() => { say("Saved " + path); done(); }, sayError);
+    const save = () => {
+      const now = this.app.model.files.get(path) ?? "";
+      if (now !== text) return text = now, say(`${path} has changed in the folder meanwhile. Save again to write over it`, true);
+      return this.app.backend.request("PUT", "/dev/v1/files/" + path.split("/").map(encodeURIComponent).join("/"),
+        area.value).then(() => { say("Saved " + path); done(); }, sayError);
+    };
     const area = editor(text, save);
     fill(this.detail, h("header", null, h("code", null, path), h("span.grow"), button("Save", save, { title: "Ctrl+Enter" },
       "button.primary"), button("Cancel", done)), area);
