@@ -28,7 +28,7 @@ type controllers struct {
 
 	mu sync.Mutex
 	// override has the objects that are to be ready, or not, whatever is usual.
-	override map[objectkey.Key]bool
+	override map[objectkey.Key]*bool
 
 	// parents are those of the definitions. They are the goroutine's own, as what follows.
 	parents map[objectkey.Key]schema.GroupVersionResource
@@ -45,7 +45,7 @@ const garbageInterval = 20 * time.Millisecond
 func newControllers(clock clock.WithTicker) *controllers {
 	return &controllers{
 		queue:    workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[objectkey.Key]{Clock: clock}),
-		override: map[objectkey.Key]bool{}, parents: map[objectkey.Key]schema.GroupVersionResource{}, served: map[string]servedCRD{},
+		override: map[objectkey.Key]*bool{}, parents: map[objectkey.Key]schema.GroupVersionResource{}, served: map[string]servedCRD{},
 		ending: map[objectkey.Key]bool{},
 	}
 }
@@ -56,6 +56,9 @@ func (s *Server) note(event watch.Event) {
 	isGone := event.Type == watch.Deleted || object.GetDeletionTimestamp() != nil
 	if isGone || event.Type == watch.Added && len(object.GetOwnerReferences()) > 0 {
 		s.controllers.queue.AddAfter(garbage, garbageInterval)
+	}
+	if event.Type == watch.Deleted {
+		s.SetReady(keyOf(object), nil) // Who comes by that name is another one.
 	}
 	s.enqueue(keyOf(object))
 }
@@ -74,17 +77,23 @@ func isSynced(kind schema.GroupVersionKind) bool {
 	return kind.Group == crds.Group || kind == namespaceKind || v1alpha1.IsDefinition(kind.GroupKind())
 }
 
-// SetReady has an object become ready, or not ready, whatever is usual. With nil it is as usual again.
+// SetReady has an object become ready, or not ready, whatever is usual, until it is deleted. With nil it is as usual again.
 func (s *Server) SetReady(key objectkey.Key, ready *bool) {
 	c := s.controllers
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.override[key] = ready
 	if ready == nil {
 		delete(c.override, key)
-	} else {
-		c.override[key] = *ready
 	}
 	s.enqueue(key)
+}
+
+// Ready returns what SetReady has set for an object.
+func (s *Server) Ready(key objectkey.Key) *bool {
+	s.controllers.mu.Lock()
+	defer s.controllers.mu.Unlock()
+	return s.controllers.override[key]
 }
 
 // get returns an object, or nil.
@@ -191,17 +200,15 @@ func (s *Server) isParent(r memcluster.Resource) bool {
 
 // makeReady has an object become ready, or fail.
 func (s *Server) makeReady(ctx context.Context, key objectkey.Key, object *unstructured.Unstructured) error {
-	c, o := s.controllers, &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
-	c.mu.Lock()
-	ready, isSet := c.override[key]
-	c.mu.Unlock()
-	if !isSet {
+	o := &others.Others{Cluster: s.cluster, Client: s.client, Clock: s.config.Clock}
+	ready := s.Ready(key)
+	if ready == nil {
 		resource, err := s.cluster.ResourceOf(key.Kind)
 		if err != nil || resource.Custom && s.isParent(resource) {
 			return nil
 		}
 	}
-	if !isSet || ready {
+	if ready == nil || *ready {
 		return o.MakeReady(ctx, object)
 	}
 	now := s.config.Clock.Now()

@@ -343,8 +343,21 @@ spec:
 		t.Errorf("the object is stored as %v", first)
 	}
 	stored.Stop()
+	if ready := s.Ready(failing); ready == nil || *ready {
+		t.Errorf("of what was set to fail is known %v", ready)
+	}
 	s.SetReady(failing, nil)
 	condition("failing", "True")
+	s.SetReady(failing, new(false))
+	condition("failing", "False")
+	if err := client.Resource(greetings).Namespace("default").Delete(t.Context(), "failing", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if ready := s.Ready(failing); ready != nil {
+		t.Errorf("after its deletion is known %t", *ready)
+	}
+	must[*unstructured.Unstructured](t)(client.Resource(greetings).Namespace("default").Create(t.Context(), greeting(t, "failing"), metav1.CreateOptions{}))
+	condition("failing", "True") // It is another object.
 	definition := object(t, `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController

@@ -482,10 +482,12 @@ func TestCatset(t *testing.T) {
 	s.eventually("all Pods are ready", func() bool {
 		return s.is("Pod nginx-2", "child", "ready") && s.is("CatSet nginx", "parent", "ready")
 	})
-	for _, step := range []struct{ ready, state string }{{"false", "failing"}, {"null", "ready"}} {
+	for _, step := range []struct{ ready, state string }{{"false", "failing"}, {"null", "ready"}, {"false", "failing"}} {
 		s.setReady("nginx-1", step.ready)
 		s.eventually("a Pod is "+step.state, func() bool { return s.is("Pod nginx-1", "child", step.state) })
 	}
+	s.run("kubectl", "", "delete", "pod", "nginx-1", "-n", "demo")
+	s.eventually("the next one of its name is another one", func() bool { return s.is("Pod nginx-1", "child", "ready") })
 }
 
 // setReady has a Pod of the namespace demo become ready, or not, or as usual.

@@ -189,7 +189,8 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	if absolute, err := filepath.Abs(s.root); err == nil && s.root != "" {
 		to.meta.Folder = filepath.Base(absolute)
 	}
-	if err := s.connect(ctx, to); err != nil {
+	cluster, err := s.connect(ctx, to)
+	if err != nil {
 		return nil, err
 	}
 	client, err := dynamic.NewForConfig(s.config)
@@ -201,7 +202,7 @@ func (s *session) start(ctx context.Context) (*server, error) {
 		return nil, err
 	}
 	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
-	all := newObjects(s.stream, wrong, client, api, s.isLive, livedefinition.ProgramOf(s.Process))
+	all := newObjects(s.stream, wrong, client, api, cluster, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
 	to.recorder.ended, to.objects = all.setFailing, all
 	a := &author{
@@ -223,24 +224,24 @@ func (s *session) start(ctx context.Context) (*server, error) {
 // readyAfter is how long objects take to become ready: one can see them wait.
 const readyAfter = time.Second
 
-// connect sets the cluster to that of the flags, or to one in memory that runs until ctx ends, and what serves it.
-func (s *session) connect(ctx context.Context, to *server) (err error) {
+// connect sets the cluster to that of the flags, or to one in memory, which it returns and which runs until ctx ends, and what serves it.
+func (s *session) connect(ctx context.Context, to *server) (_ *apiserver.Server, err error) {
 	if s.isLive {
 		if s.config, _, err = s.cluster.Config(s.Process); err == nil {
 			to.kubernetes, err = readOnly(s.config)
 		}
-		return err
+		return nil, err
 	}
 	server, err := apiserver.New(apiserver.Config{
 		Clock: clock.RealClock{}, Log: logr.Discard(), ReadyAfter: readyAfter, Wrote: to.recorder.wrote,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.running.Go(func() { server.Run(ctx) })
-	s.config, to.kubernetes, to.setReady = server.RESTConfig(), server.Handler(), server.SetReady
+	s.config, to.kubernetes = server.RESTConfig(), server.Handler()
 	s.config.UserAgent = s.UserAgent() // It is who has written what, as on any cluster.
-	return nil
+	return server, nil
 }
 
 // follow hosts the folder until ctx ends. Of a cluster that is not this command's it only shows and tests what is in the folder.

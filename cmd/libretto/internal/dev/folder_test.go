@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newCluster returns clients of a cluster in memory.
-func newCluster(t *testing.T) (dynamic.Interface, discovery.DiscoveryInterface) {
+// newCluster returns a cluster in memory, and clients of it.
+func newCluster(t *testing.T) (*apiserver.Server, dynamic.Interface, discovery.DiscoveryInterface) {
 	t.Helper()
 	server, err := apiserver.New(apiserver.Config{Clock: clock.RealClock{}, Log: logr.Discard(), ReadyAfter: time.Millisecond})
 	if err != nil {
@@ -63,13 +63,13 @@ func newCluster(t *testing.T) (dynamic.Interface, discovery.DiscoveryInterface) 
 	if err := errors.Join(clientErr, err); err != nil {
 		t.Fatal(err)
 	}
-	return client, api
+	return server, client, api
 }
 
 // newAuthor returns a folder that is applied to a cluster in memory.
 func newAuthor(t *testing.T) *author {
 	t.Helper()
-	client, api := newCluster(t)
+	_, client, api := newCluster(t)
 	s, root := newStream(), t.TempDir()
 	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
 	if err != nil {
@@ -233,9 +233,12 @@ func TestObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			client, api := newCluster(t)
+			cluster, client, api := newCluster(t)
+			if c.live {
+				cluster = nil
+			}
 			s := newStream()
-			o := newObjects(s, &problems{stream: s, root: ".", bySource: map[string][]string{}}, client, api, c.live, "libretto")
+			o := newObjects(s, &problems{stream: s, root: ".", bySource: map[string][]string{}}, client, api, cluster, "libretto")
 			o.run(t.Context())
 			a := newAuthor(t)
 			a.client, a.mapper = client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api))
@@ -352,7 +355,8 @@ func TestSetReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			o := newObjects(newStream(), nil, nil, nil, false, "libretto")
+			cluster, _, _ := newCluster(t)
+			o := newObjects(newStream(), nil, nil, nil, cluster, "libretto")
 			u := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(c.object), &u.Object); err != nil {
 				t.Fatal(err)
@@ -371,7 +375,8 @@ func TestParents(t *testing.T) {
 	const decorator = `{apiVersion: metacontroller.k8s.io/v1alpha1, kind: DecoratorController, metadata: {name: d, uid: d, generation: 1}, spec: {
   resources: [{apiVersion: v1, resource: configmaps, annotationSelector: {matchAnnotations: {greet: "yes"}}}],
   hooks: {sync: {webhook: {url: http://hooks.example.com}}}}}`
-	o := newObjects(newStream(), &problems{stream: newStream(), bySource: map[string][]string{}}, nil, nil, false, "libretto")
+	cluster, _, _ := newCluster(t)
+	o := newObjects(newStream(), &problems{stream: newStream(), bySource: map[string][]string{}}, nil, nil, cluster, "libretto")
 	set := func(resource, text string) {
 		u := &unstructured.Unstructured{}
 		asJSON, err := yaml.YAMLToJSON([]byte(text))

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/readiness"
@@ -28,6 +29,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition/plan"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
 	"github.com/libretto-k8s/libretto/scripts/archive"
@@ -48,8 +50,8 @@ type objects struct {
 	problems *problems
 	client   dynamic.Interface
 	api      discovery.DiscoveryInterface
-	// live is set for a cluster that is not this command's: of it only definitions, parents and children are shown.
-	live bool
+	// memory is this command's cluster, or nil for another one: of that only definitions, parents and children are shown.
+	memory *apiserver.Server
 	// program is how users run this program.
 	program string
 	// planner plans definitions as if all resources were there.
@@ -59,9 +61,7 @@ type objects struct {
 	byUID map[types.UID]*object
 	rules map[types.UID]definition
 	// failing are why the last passes of parents failed.
-	failing map[types.UID]string
-	// unready are the objects that were set to fail.
-	unready  map[objectkey.Key]bool
+	failing  map[types.UID]string
 	followed map[schema.GroupResource]bool
 }
 
@@ -103,11 +103,11 @@ type editMessage struct {
 }
 
 func newObjects(
-	stream *stream, problems *problems, client dynamic.Interface, api discovery.DiscoveryInterface, live bool, program string,
+	stream *stream, problems *problems, client dynamic.Interface, api discovery.DiscoveryInterface, memory *apiserver.Server, program string,
 ) *objects {
 	return &objects{
-		stream: stream, problems: problems, client: client, api: api, live: live, program: program, byUID: map[types.UID]*object{},
-		rules: map[types.UID]definition{}, failing: map[types.UID]string{}, unready: map[objectkey.Key]bool{},
+		stream: stream, problems: problems, client: client, api: api, memory: memory, program: program,
+		byUID: map[types.UID]*object{}, rules: map[types.UID]definition{}, failing: map[types.UID]string{},
 		followed: map[schema.GroupResource]bool{},
 		planner: plan.Planner{
 			Find: new(manifest.Set).Known().FindOrAssume, RevisionNamespace: metav1.NamespaceDefault, FieldManager: fieldManager,
@@ -126,7 +126,7 @@ func (o *objects) run(ctx context.Context) {
 	for _, kind := range v1alpha1.DefinitionTypes() {
 		o.follow(ctx, v1alpha1.DefinitionResource(kind))
 	}
-	if !o.live {
+	if o.memory != nil {
 		o.discover(ctx)
 	}
 }
@@ -155,7 +155,7 @@ func (o *objects) follow(ctx context.Context, resource schema.GroupVersionResour
 	_ = informer.SetTransform(func(value any) (any, error) { // It fails after a start alone.
 		if u, is := value.(*unstructured.Unstructured); is {
 			u.SetManagedFields(nil)
-			if o.live && u.GetKind() == "Secret" {
+			if o.memory == nil && u.GetKind() == "Secret" {
 				u.Object = map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": metadataOf(u)}
 			}
 		}
@@ -198,7 +198,7 @@ func (o *objects) set(ctx context.Context, resource schema.GroupResource, u *uns
 		return
 	case u.GroupVersionKind().GroupKind() == crdKind && (group == v1alpha1.GroupName || v1alpha1.IsNamespaced(group)):
 		return // What there is of Libretto's own is followed from the beginning.
-	case isDefinition && o.live:
+	case isDefinition && o.memory == nil:
 		for _, rule := range manifest.ResourceRules(&document.Object{Unstructured: u}) {
 			if version, err := schema.ParseGroupVersion(rule.APIVersion); err == nil {
 				o.follow(ctx, version.WithResource(rule.Resource))
@@ -264,7 +264,7 @@ func (o *objects) showEdit(u *unstructured.Unstructured, name string) {
 	o.stream.put("edit/"+string(u.GetUID()), "edit", edit)
 	var texts []string
 	for _, condition := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady} {
-		if c := meta.FindStatusCondition(d.Status.Conditions, condition); c != nil && c.Status == metav1.ConditionFalse && !o.live {
+		if c := meta.FindStatusCondition(d.Status.Conditions, condition); c != nil && c.Status == metav1.ConditionFalse && o.memory != nil {
 			texts = append(texts, name+": "+c.Message)
 		}
 	}
@@ -307,11 +307,11 @@ func (o *objects) setFailing(uid types.UID, message string) {
 	}
 }
 
-// setReady notes whether an object was set to become ready, or not to, or is left to others.
+// setReady has an object become ready, or not, or, with nil, as usual.
 func (o *objects) setReady(key objectkey.Key, ready *bool) {
+	o.memory.SetReady(key, ready)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.unready[key] = ready != nil && !*ready
 	for _, shown := range o.byUID {
 		if apply.KeyOf(shown.Unstructured) == key {
 			o.show(shown)
@@ -339,7 +339,7 @@ func (o *objects) show(shown *object) {
 	role, definition := o.roleOf(shown)
 	changed := role != shown.role && (role == roleParent || shown.role == roleParent) || definition != shown.definition
 	shown.role, shown.definition = role, definition
-	if !o.live || role != roleOther {
+	if o.memory != nil || role != roleOther {
 		state, message := o.stateOf(shown)
 		o.stream.put(string(shown.GetUID()), "object", objectMessage{
 			Event: "ADDED", Role: role, State: state, Message: message, Owner: ownerOf(shown.Unstructured), Definition: definition,
@@ -393,7 +393,7 @@ func (o *objects) stateOf(shown *object) (state, message string) {
 	if failure := o.failing[shown.GetUID()]; failure != "" && status.State != readiness.Terminating {
 		return "failing", strings.TrimSpace(failure)
 	}
-	switch isUnready := o.unready[apply.KeyOf(shown.Unstructured)]; {
+	switch isUnready := o.memory != nil && !ptr.Deref(o.memory.Ready(apply.KeyOf(shown.Unstructured)), true); {
 	case isUnready && status.State == readiness.InProgress:
 		return "failing", "it is set to fail: " + status.Reason
 	case isUnready && status.State == readiness.Ready:

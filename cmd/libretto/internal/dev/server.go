@@ -35,9 +35,7 @@ type server struct {
 	objects  *objects
 	// kubernetes serves the Kubernetes API.
 	kubernetes http.Handler
-	// setReady has an object become ready, or not, or, with nil, as others do. It is nil for a cluster that is not this command's.
-	setReady func(object objectkey.Key, ready *bool)
-	page     http.Handler
+	page       http.Handler
 }
 
 // metaMessage is what the page is told of the command.
@@ -129,9 +127,7 @@ func (s *server) postReady(w http.ResponseWriter, r *http.Request) {
 	err := json.NewDecoder(r.Body).Decode(&asked)
 	if err == nil {
 		kind := schema.FromAPIVersionAndKind(asked.APIVersion, asked.Kind)
-		key := objectkey.Key{Kind: kind, Namespace: asked.Namespace, Name: asked.Name}
-		s.objects.setReady(key, asked.Ready)
-		s.setReady(key, asked.Ready)
+		s.objects.setReady(objectkey.Key{Kind: kind, Namespace: asked.Namespace, Name: asked.Name}, asked.Ready)
 	}
 	conclude(w, http.StatusBadRequest, err)
 }

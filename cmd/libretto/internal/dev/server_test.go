@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
-	"github.com/libretto-k8s/libretto/runtime/values/objectkey"
+	"github.com/libretto-k8s/libretto/controllers/simulation/apiserver"
 )
 
 // newTestServer returns a server of a folder.
@@ -23,10 +24,14 @@ func newTestServer(t *testing.T, live, edit bool) *server {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 	}
 	s := newStream()
+	memory, err := apiserver.New(apiserver.Config{Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &server{
 		meta: metaMessage{Live: live, Edit: edit, Folder: "hello", Version: "v1"}, root: t.TempDir(), stream: s,
 		recorder: &recorder{stream: s, passes: map[int64]*passDetails{}}, tests: &tests{started: make(chan struct{}, 1)},
-		kubernetes: text("kubernetes"), page: text("page"), setReady: func(objectkey.Key, *bool) {}, objects: &objects{unready: map[objectkey.Key]bool{}},
+		kubernetes: text("kubernetes"), page: text("page"), objects: &objects{memory: memory},
 	}
 }
 
