@@ -63,6 +63,15 @@ func Identify(registry *engines.Registry, spec Spec, contents func(Origin) Conte
 	return fingerprintOf(d.files, hooks).id(), nil
 }
 
+// Origins returns where the files of a module tree are from, as far as it can be put together.
+func Origins(registry *engines.Registry, spec Spec, contents func(Origin) Contents) map[string]Origin {
+	d, _, err := assembleOnce(registry, spec, contents)
+	if err != nil {
+		return nil
+	}
+	return d.origins
+}
+
 // assembleOnce puts a module tree together, and encodes its hooks.
 func assembleOnce(registry *engines.Registry, spec Spec, contents func(Origin) Contents) (d *moduleTree, hooks []byte, err error) {
 	if err := spec.check(); err != nil {

@@ -279,14 +279,6 @@ func (s *Set) Locate(definition *document.Object, spec scripts.Spec, origin scri
 	return c.locate(at)
 }
 
-// LocateKey returns where a place in a key of a ConfigMap is in the files, or at itself if they have no such ConfigMap.
-func (s *Set) LocateKey(name types.NamespacedName, at engines.Location) engines.Location {
-	if c := s.configMaps[name]; c != nil {
-		return c.locate(at)
-	}
-	return at
-}
-
 // locate returns where a place in a key is in the files.
 func (c *configMap) locate(at engines.Location) engines.Location {
 	key := at.File

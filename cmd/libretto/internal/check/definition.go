@@ -104,6 +104,19 @@ func Scripts(set *manifest.Set, object *document.Object) (scripts.Spec, error) {
 	return plan.Scripts()
 }
 
+// Locator returns where a place in the scripts of a definition is in the author's files, and whether it is known.
+type Locator func(engines.Location) (engines.Location, bool)
+
+// NewLocator returns that of a definition of a set.
+func NewLocator(set *manifest.Set, registry *engines.Registry, object *document.Object) Locator {
+	spec, _ := Scripts(set, object) // One that is refused has none.
+	origins := scripts.Origins(registry, spec, set.Contents)
+	return func(at engines.Location) (engines.Location, bool) {
+		origin, known := origins[at.File]
+		return set.Locate(object, spec, origin, at), known
+	}
+}
+
 // fieldAtStart matches the path of a field at the start of a message.
 var fieldAtStart = regexp.MustCompile(
 	`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)

@@ -201,7 +201,7 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	wrong := &problems{stream: s.stream, root: s.root, bySource: map[string][]string{}}
+	wrong := &problems{stream: s.stream, root: s.root, engines: s.engines, bySource: map[string][]string{}}
 	all := newObjects(s.stream, wrong, client, api, cluster, livedefinition.ProgramOf(s.Process))
 	all.run(ctx)
 	to.recorder.ended, to.objects = all.setFailing, all
@@ -248,9 +248,10 @@ func (s *session) connect(ctx context.Context, to *server) (_ *apiserver.Server,
 func (s *session) follow(ctx context.Context, r *recorder, a *author) {
 	switch {
 	case !s.isLive:
-		local := serve.Local{Namespace: hostNamespace, Folder: s.root, Listener: a, Verbosity: s.verbosity}
+		local, host := serve.Local{Namespace: hostNamespace, Folder: s.root, Listener: a, Verbosity: s.verbosity}, s.Process
+		host.Stderr = terminal{s.Stderr, a.problems}
 		s.running.Go(func() {
-			if err := serve.Run(parent.WithObserver(ctx, r), s.Process, s.config, local); err != nil && ctx.Err() == nil {
+			if err := serve.Run(parent.WithObserver(ctx, r), host, s.config, local); err != nil && ctx.Err() == nil {
 				s.fail(fmt.Errorf("the host: %w", err))
 			}
 		})

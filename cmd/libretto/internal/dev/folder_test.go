@@ -2,8 +2,10 @@ package dev
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -76,7 +78,7 @@ func newAuthor(t *testing.T) *author {
 		t.Fatal(err)
 	}
 	return &author{
-		stream: s, problems: &problems{stream: s, root: root, bySource: map[string][]string{}}, root: root, engines: registry,
+		stream: s, problems: &problems{stream: s, root: root, engines: registry, bySource: map[string][]string{}}, root: root, engines: registry,
 		tests: &tests{started: make(chan struct{}, 1)}, client: client, applied: map[string]*applied{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
 	}
@@ -182,31 +184,112 @@ func TestOutdatedCRD(t *testing.T) {
 	}
 }
 
-// TestProblems checks how the problems of the folder and of definitions are named.
-func TestProblems(t *testing.T) {
-	a := newAuthor(t)
-	a.prepare(t, map[string]string{"a.yaml": shopsDefinition, "b.yaml": `apiVersion: v1
+const (
+	inlineDefinition = `apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: inline}
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  hooks:
+    sync:
+      script:
+        engine: JavaScript
+        inline: |
+          a
+          b
+`
+	hooksInYAML = `apiVersion: v1
 kind: ConfigMap
 metadata: {namespace: hooks, name: shops}
 data:
   sync.js: |
     a
     b
-`})
-	a.problems.put("uid", "CompositeController shops: ConfigMap hooks/shops: sync.js:2:1: unexpected b\nrevision a goes on serving",
+`
+)
+
+// preparePlaces writes a folder whose scripts are in files, in a ConfigMap and in a definition.
+func (a *author) preparePlaces(t *testing.T) {
+	t.Helper()
+	prefixed := strings.Replace(shopsDefinition, "[{configMap: {namespace: hooks, name: shops}}", `[
+    {configMap: {namespace: hooks, name: shops}}, {configMap: {namespace: hooks, name: lib, prefix: lib}}, {configMap: {namespace: hooks, name: gone, prefix: gone}}`, 1)
+	got := a.prepare(t, map[string]string{
+		"a.yaml": prefixed, "b.yaml": hooksInYAML, "c.yaml": inlineDefinition, "f.js": "a\nb", "d.yaml": shopsCRD,
+		"kustomization.yaml": "resources: [a.yaml, b.yaml, c.yaml, d.yaml]\nconfigMapGenerator:\n" +
+			"- {name: lib, namespace: hooks, files: [f.js], options: {disableNameSuffixHash: true}}\n",
+	})
+	if got != "" {
+		t.Fatal(got)
+	}
+}
+
+// TestProblems checks how the problems of the folder and of definitions are named.
+func TestProblems(t *testing.T) {
+	a := newAuthor(t)
+	a.preparePlaces(t)
+	a.problems.put("uid", "CompositeController shops: ConfigMap hooks/shops: sync.js:2:1: unexpected b\nConfigMap hooks/lib: lib/f.js:1: what\n"+
+		"revision a goes on serving",
+		"CompositeController shops: ConfigMap hooks/gone: gone/f.js:1:1: whatever",
+		"DecoratorController inline: hook sync: inline-sync.js:2:1: unexpected b",
 		"CompositeController shops: spec.hooks.sync: it is missing", "CompositeController other: whatever")
 	a.problems.put("", a.root+"/c.yaml:1: it can't be read")
-	lines, _, _, _ := a.stream.after(0)
-	want := `{"problems":["c.yaml:1: it can't be read",` +
-		`"b.yaml:7:5: CompositeController shops: unexpected b\nrevision a goes on serving",` +
-		`"a.yaml:4:80: CompositeController shops: spec.hooks.sync: it is missing","CompositeController other: whatever"]}` + "\n"
-	if diff := cmp.Diff(want, string(lines[len(lines)-1])); diff != "" {
+	want := []string{
+		"c.yaml:1: it can't be read", "b.yaml:7:5: CompositeController shops: unexpected b\nf.js:1: what\nrevision a goes on serving",
+		"a.yaml:1:1: CompositeController shops: ConfigMap hooks/gone: gone/f.js:1:1: whatever",
+		"c.yaml:12:11: DecoratorController inline: hook sync: unexpected b",
+		"a.yaml:5:182: CompositeController shops: spec.hooks.sync: it is missing", "CompositeController other: whatever",
+	}
+	if diff := cmp.Diff(want, shownProblems(t, a.stream)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	a.problems.put("uid")
 	a.Read(map[string]string{}, nil)
 	if got := a.problems.bySource[""]; len(got) != 1 || !strings.Contains(got[0], "libretto init") {
 		t.Errorf("an empty folder: %q", got)
+	}
+}
+
+// shownProblems returns the problems that a stream has last.
+func shownProblems(t *testing.T, s *stream) []string {
+	t.Helper()
+	lines, _, _, _ := s.after(0)
+	var last struct{ Problems []string }
+	for _, line := range lines {
+		if err := json.Unmarshal(line, &last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return last.Problems
+}
+
+// TestTerminal checks which places the log of the host has.
+func TestTerminal(t *testing.T) {
+	a := newAuthor(t)
+	a.preparePlaces(t)
+	for name, c := range map[string]struct{ reason, line, want string }{
+		"file":   {"a ConfigMap is made of it", `{"definition": "CompositeController shops", "problems": "ConfigMap hooks/lib: lib/f.js:2:9: no \"x\""}`, `{"definition": "CompositeController shops", "problems": "ROOT/f.js:2:9: no \"x\""}`},
+		"lines":  {"a ConfigMap is written as YAML", `{"definition": "CompositeController shops", "problems": "ConfigMap hooks/lib: lib/f.js:1:1: x\nConfigMap hooks/shops: sync.js:2:1: y"}`, `{"definition": "CompositeController shops", "problems": "ROOT/f.js:1:1: x\nROOT/b.yaml:7:5: y"}`},
+		"inline": {"a script is in a definition", `{"definition": "DecoratorController inline", "problems": "hook sync: inline-sync.js:2:1: x"}`, `{"definition": "DecoratorController inline", "problems": "hook sync: ROOT/c.yaml:12:11: x"}`},
+		"run":    {"it fails when it is called", `{"definition": "CompositeController shops", "error": "sync hook: lib/f.js:1:1: x", "stack": "at f (lib/f.js:1:1)\nat sync (sync.js:1:1)"}`, `{"definition": "CompositeController shops", "error": "sync hook: ROOT/f.js:1:1: x", "stack": "at f (ROOT/f.js:1:1)\nat sync (ROOT/b.yaml:6:5)"}`},
+		"absent": {"the folder does not have the ConfigMap", `{"definition": "CompositeController shops", "problems": "ConfigMap hooks/gone: gone/f.js:2:9: x"}`, ""},
+		"other":  {"it is another's file of that name", `{"definition": "DecoratorController inline", "problems": "ConfigMap hooks/lib: lib/f.js:2:9: x"}`, ""},
+		"none":   {"it is about no definition", `07:53:35.647	ERROR	folder	it can't be read	{"error": "ROOT/f.js:2:9: x"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			var out strings.Builder
+			here := strings.NewReplacer("ROOT", a.root)
+			if c.want == "" {
+				c.want = c.line
+			}
+			line := here.Replace(c.line)
+			if n, err := io.WriteString(terminal{&out, a.problems}, line); err != nil || n != len(line) {
+				t.Errorf("%d bytes were written: %v", n, err)
+			}
+			if diff := cmp.Diff(here.Replace(c.want), out.String()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }
 

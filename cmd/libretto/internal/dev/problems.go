@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -9,26 +10,31 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 // problems are what is wrong with the folder: with its files, and what the host says of its definitions.
 type problems struct {
-	stream *stream
-	root   string
+	stream  *stream
+	root    string
+	engines *engines.Registry
 
 	mu sync.Mutex
-	// files has the places of what the host names by ConfigMaps, once they were read.
-	files *manifest.Set
+	// files has the definitions, once they were read, and locators the places in their scripts, as far as somebody has asked.
+	files    *manifest.Set
+	locators map[*document.Object]check.Locator
 	// bySource are the problems of the folder, whose name is empty, and of definitions.
 	bySource map[string][]string
 }
 
-// put replaces the problems of a source, and sends all.
+// afterName matches a place that follows the definition and the hook that a problem is about.
+var afterName = regexp.MustCompile(`^(\w+ \S+: (?:hook \w+: )?)(\S+): `)
+
+// put replaces the problems of a source, and sends all. Each begins with a place, as far as it is known.
 func (p *problems) put(source string, texts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,42 +45,71 @@ func (p *problems) put(source string, texts ...string) {
 	all := []string{}
 	for _, source := range slices.Sorted(maps.Keys(p.bySource)) {
 		for _, text := range p.bySource[source] {
-			all = append(all, withoutRoot(p.locate(text), p.root))
+			located, d := p.locate(text)
+			switch {
+			case d != nil && located == text:
+				located = d.Place(strings.SplitN(text, ": ", 3)[1]).String() + ": " + text
+			case d != nil:
+				located = afterName.ReplaceAllString(located, "$2: $1")
+			}
+			all = append(all, withoutRoot(located, p.root))
 		}
 	}
 	p.stream.put("problems", "problems", all)
 }
 
-// setFiles sets where the files are that definitions and ConfigMaps are from.
+// setFiles sets where the files are that definitions and their scripts are from.
 func (p *problems) setFiles(set *manifest.Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.files = set
+	p.files, p.locators = set, map[*document.Object]check.Locator{}
 }
 
-// inConfigMap matches a place as the host names it.
-var inConfigMap = regexp.MustCompile(`ConfigMap ([\w.-]+)/([\w.-]+): ([\w.-]+):(\d+):(\d+): `)
+// place matches a place in a script as the host names it, with the ConfigMap before it.
+var place = regexp.MustCompile(`(?:ConfigMap [\w.-]+/[\w.-]+: )?([\w@./-]+\.\w+):(\d+)(?::(\d+))?`)
 
-// locate returns a text that begins with the place in the file, if it names one in a ConfigMap.
-func (p *problems) locate(text string) string {
-	found := inConfigMap.FindStringSubmatch(text)
-	switch {
-	case p.files == nil:
-		return text
-	case found == nil:
-		for _, d := range p.files.Definitions {
-			if problem, is := strings.CutPrefix(text, apply.KeyOf(d.Unstructured).String()+": "); is {
-				field, _, _ := strings.Cut(problem, ":")
-				return d.Place(field).String() + ": " + text
-			}
-		}
-		return text
+// locate returns a text of the host with the places in scripts as the author knows them, as far as they are in the folder, and the
+// definition that it is about, or nil. The lock is held.
+func (p *problems) locate(text string) (located string, about *document.Object) {
+	if p.files == nil {
+		return text, nil
 	}
-	at := engines.Location{File: found[3]}
-	at.Line, _ = strconv.Atoi(found[4])
-	at.Column, _ = strconv.Atoi(found[5])
-	name := types.NamespacedName{Namespace: found[1], Name: found[2]}
-	return p.files.LocateKey(name, at).String() + ": " + strings.Replace(text, found[0], "", 1)
+	for _, d := range p.files.Definitions {
+		if name := apply.KeyOf(d.Unstructured).String(); strings.HasPrefix(text, name+": ") || strings.Contains(text, `"`+name+`"`) {
+			about = d
+		}
+	}
+	if about == nil {
+		return text, nil
+	}
+	if p.locators[about] == nil {
+		p.locators[about] = check.NewLocator(p.files, p.engines, about)
+	}
+	return place.ReplaceAllStringFunc(text, func(found string) string {
+		parts := place.FindStringSubmatch(found)
+		at := engines.Location{File: parts[1]}
+		at.Line, _ = strconv.Atoi(parts[2])
+		at.Column, _ = strconv.Atoi(parts[3])
+		if at, known := p.locators[about](at); known {
+			return at.String()
+		}
+		return found
+	}), about
+}
+
+// terminal is written the log of the host to.
+type terminal struct {
+	io.Writer
+	problems *problems
+}
+
+// Write writes a line of the log.
+func (t terminal) Write(line []byte) (int, error) {
+	t.problems.mu.Lock()
+	located, _ := t.problems.locate(string(line))
+	t.problems.mu.Unlock()
+	_, err := io.WriteString(t.Writer, located)
+	return len(line), err
 }
 
 // withoutRoot returns a text in which files are named as in the folder.

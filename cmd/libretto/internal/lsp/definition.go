@@ -63,7 +63,7 @@ func (s *server) fileNamed(ctx context.Context, path, word string) string {
 	}
 	if set := s.projectOf(ctx, path).loaded(); set != nil {
 		for _, definition := range set.Definitions {
-			if script := scriptAt(set, definition, word); script != "" {
+			if script := s.scriptAt(set, definition, word); script != "" {
 				return script
 			}
 		}
@@ -83,7 +83,7 @@ func (s *server) hookAt(ctx context.Context, path string, line int, hook string)
 			continue
 		}
 		name, _, _ := unstructured.NestedString(definition.Object, "spec", "hooks", hook, "script", "path")
-		script := scriptAt(set, definition, name)
+		script := s.scriptAt(set, definition, name)
 		if script == "" {
 			continue
 		}
@@ -99,18 +99,12 @@ func (s *server) hookAt(ctx context.Context, path string, line int, hook string)
 }
 
 // scriptAt returns the file that has a path of the module tree of a definition, or "".
-func scriptAt(set *manifest.Set, definition *document.Object, path string) string {
-	spec, err := check.Scripts(set, definition)
-	for _, source := range spec.Sources {
-		origin := source.Origin()
-		at := set.Locate(definition, spec, origin, engines.Location{File: path, Line: 1})
-		key, isKey := spec.KeyOf(origin, path)
-		_, has := set.Contents(origin).Files[key]
-		if _, failed := os.Stat(at.File); err == nil && failed == nil && (has || !isKey) && at.File != definition.Location.File {
-			return at.File
-		}
+func (s *server) scriptAt(set *manifest.Set, definition *document.Object, path string) string {
+	at, known := check.NewLocator(set, s.engines, definition)(engines.Location{File: path, Line: 1})
+	if _, err := os.Stat(at.File); err != nil || !known || at.File == definition.Location.File {
+		return ""
 	}
-	return ""
+	return at.File
 }
 
 // DocumentSymbol returns the cases of a file of tests, and the hooks of a script.
