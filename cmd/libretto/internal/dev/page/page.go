@@ -2,6 +2,7 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -22,66 +24,33 @@ var sources embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// file is what is served at one path.
-type file struct {
-	contentType, etag string
-	content           []byte
-}
-
 // Handler returns a handler that serves the page at /, and its files beside it. Each answer has an ETag that is of its content, so that a
 // browser asks again after an upgrade, and gets nothing twice.
 func Handler() (http.Handler, error) {
-	files := map[string]file{}
-	for _, static := range []struct{ path, source, contentType string }{
-		{"/", "index.html", "text/html; charset=utf-8"},
-		{"/icon.svg", "icon.svg", "image/svg+xml"},
+	mux := http.NewServeMux()
+	for _, file := range []struct{ path, source, contentType string }{
+		{"/{$}", "index.html", "text/html"}, {"/icon.svg", "icon.svg", "image/svg+xml"},
+		{"/page.js", "main.ts", "text/javascript"}, {"/page.css", "style.css", "text/css"},
 	} {
-		content, err := sources.ReadFile(path.Join("src", static.source))
+		content, err := sources.ReadFile(path.Join("src", file.source))
+		if err == nil && strings.HasPrefix(file.path, "/page.") {
+			content, err = bundle(file.source, api.FormatESModule)
+		}
 		if err != nil {
 			return nil, err
 		}
-		files[static.path] = newFile(static.contentType, content)
+		sum := sha256.Sum256(content)
+		mux.HandleFunc("GET "+file.path, func(w http.ResponseWriter, r *http.Request) {
+			for name, value := range map[string]string{
+				"Cache-Control": "no-cache", "Content-Security-Policy": policy, "Content-Type": file.contentType + "; charset=utf-8",
+				"ETag": `"` + hex.EncodeToString(sum[:16]) + `"`, "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+			} {
+				w.Header().Set(name, value)
+			}
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		})
 	}
-	for _, entry := range []struct{ path, source, contentType string }{
-		{"/page.js", "main.ts", "text/javascript; charset=utf-8"},
-		{"/page.css", "style.css", "text/css; charset=utf-8"},
-	} {
-		content, err := bundle(entry.source, api.FormatESModule)
-		if err != nil {
-			return nil, err
-		}
-		files[entry.path] = newFile(entry.contentType, content)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, files) }), nil
-}
-
-func newFile(contentType string, content []byte) file {
-	sum := sha256.Sum256(content)
-	return file{contentType: contentType, content: content, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
-}
-
-func serve(w http.ResponseWriter, r *http.Request, files map[string]file) {
-	found, ok := files[r.URL.Path]
-	switch {
-	case !ok:
-		http.NotFound(w, r)
-		return
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the page is only read", http.StatusMethodNotAllowed)
-		return
-	}
-	for name, value := range map[string]string{
-		"Cache-Control": "no-cache", "Content-Security-Policy": policy, "Content-Type": found.contentType, "ETag": found.etag,
-		"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
-	} {
-		w.Header().Set(name, value)
-	}
-	if r.Header.Get("If-None-Match") == found.etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = w.Write(found.content) // A browser that has gone needs no page.
+	return mux, nil
 }
 
 // bundle returns a source with all that it imports, in one file.
