@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -60,8 +62,7 @@ func (q *request) writeObject(w http.ResponseWriter, code int, object *unstructu
 func (q *request) represent(object *unstructured.Unstructured) (any, error) {
 	switch q.accept {
 	case asTable:
-		table, err := q.table([]unstructured.Unstructured{*object}, object.GetResourceVersion())
-		return table, err
+		return q.table([]unstructured.Unstructured{*object}, object.GetResourceVersion())
 	case asMetadata:
 		return metadataOf(object), nil
 	default:
@@ -77,7 +78,7 @@ func metadataOf(object *unstructured.Unstructured) map[string]any {
 
 // serveList answers with a list or a watch.
 func (q *request) serveList(w http.ResponseWriter) error {
-	options, err := q.listOptions()
+	options, err := optionsOf(q, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
 	}
@@ -97,9 +98,10 @@ func (q *request) serveList(w http.ResponseWriter) error {
 	return q.writeList(w, list)
 }
 
-func (q *request) listOptions() (metav1.ListOptions, error) {
-	options, query := metav1.ListOptions{}, q.URL.Query()
-	if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil); err != nil {
+// optionsOf returns the options that the address of a request has.
+func optionsOf[Options any](q *request, convert func(*url.Values, *Options, conversion.Scope) error) (options Options, err error) {
+	query := q.URL.Query()
+	if err := convert(&query, &options, nil); err != nil {
 		return options, apierrors.NewBadRequest(err.Error())
 	}
 	return options, nil
@@ -150,7 +152,6 @@ func checkVersion(present string, options metav1.ListOptions) error {
 // what is there when they are asked for.
 func paginate(list *unstructured.UnstructuredList, options metav1.ListOptions) error {
 	version := list.GetResourceVersion()
-	key := func(o unstructured.Unstructured) string { return o.GetNamespace() + "/" + o.GetName() }
 	if options.Continue != "" {
 		text, err := base64.RawURLEncoding.DecodeString(options.Continue)
 		of, last, isToken := strings.Cut(string(text), " ")
@@ -169,9 +170,9 @@ func paginate(list *unstructured.UnstructuredList, options metav1.ListOptions) e
 	}
 	list.SetResourceVersion(version)
 	if limit := int(options.Limit); limit > 0 && limit < len(list.Items) {
-		left := int64(len(list.Items) - limit)
+		left, last := int64(len(list.Items)-limit), list.Items[limit-1]
 		list.Items = list.Items[:limit]
-		list.SetContinue(base64.RawURLEncoding.EncodeToString([]byte(version + " " + key(list.Items[limit-1]))))
+		list.SetContinue(base64.RawURLEncoding.EncodeToString([]byte(version + " " + last.GetNamespace() + "/" + last.GetName())))
 		if options.LabelSelector == "" && options.FieldSelector == "" {
 			list.SetRemainingItemCount(&left)
 		}
@@ -181,9 +182,9 @@ func paginate(list *unstructured.UnstructuredList, options metav1.ListOptions) e
 
 // table returns objects as a table.
 func (q *request) table(objects []unstructured.Unstructured, version string) (*metav1.Table, error) {
-	options, query := metav1.TableOptions{}, q.URL.Query()
-	if err := metav1.Convert_url_Values_To_v1_TableOptions(&query, &options, nil); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+	options, err := optionsOf(q, metav1.Convert_url_Values_To_v1_TableOptions)
+	if err != nil {
+		return nil, err
 	}
 	table := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},

@@ -22,14 +22,11 @@ import (
 
 // writeOptions returns those of a write, which a patch has all of.
 func (q *request) writeOptions() (metav1.PatchOptions, error) {
-	options, query := metav1.PatchOptions{}, q.URL.Query()
-	if err := metav1.Convert_url_Values_To_v1_PatchOptions(&query, &options, nil); err != nil {
-		return options, apierrors.NewBadRequest(err.Error())
-	}
+	options, err := optionsOf(q, metav1.Convert_url_Values_To_v1_PatchOptions)
 	if options.FieldManager == "" {
 		options.FieldManager, _, _ = strings.Cut(q.UserAgent(), "/")
 	}
-	return options, nil
+	return options, err
 }
 
 // subresources returns the subresource of the request as clients take it.
@@ -204,7 +201,7 @@ func (q *request) serveDeleteCollection(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	selected, err := q.listOptions()
+	selected, err := optionsOf(q, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err
 	}
