@@ -74,7 +74,7 @@ func serve(ctx context.Context, w cli.Process, files *cli.ManifestFlags) error {
 	s := newServer(ctx, w, registry, options, protocol.ClientDispatcher(conn), clock.RealClock{})
 	s.exit = cancel
 	if runtime.NumCPU() > 1 { // Otherwise, as in a browser, all else would wait for it.
-		s.background(func() { _ = validation.CompileRules() }) // An error comes again where rules are needed.
+		s.running.Go(func() { _ = validation.CompileRules() }) // An error comes again where rules are needed.
 	}
 	conn.Go(ctx, handler(s))
 	select {

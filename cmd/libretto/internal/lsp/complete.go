@@ -107,9 +107,6 @@ func (s *server) inYAML(ctx context.Context, path string, at yamlCursor, lines t
 
 // resourceWords returns the kinds, the resources, or their versions.
 func resourceWords(field string, at yamlCursor, set *manifest.Set) []string {
-	if set == nil {
-		set = &manifest.Set{}
-	}
 	var words []string
 	for _, r := range set.Known().All() {
 		switch version := r.GroupVersion().String(); {

@@ -61,11 +61,10 @@ func (s *server) fileNamed(ctx context.Context, path, word string) string {
 	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
 		return beside
 	}
-	if set := s.projectOf(ctx, path).loaded(); set != nil {
-		for _, definition := range set.Definitions {
-			if script := s.scriptAt(set, definition, word); script != "" {
-				return script
-			}
+	set := s.projectOf(ctx, path).loaded()
+	for _, definition := range set.Definitions {
+		if script := s.scriptAt(set, definition, word); script != "" {
+			return script
 		}
 	}
 	return ""
@@ -74,9 +73,6 @@ func (s *server) fileNamed(ctx context.Context, path, word string) string {
 // hookAt returns where the function of a hook is, which a definition names in a line.
 func (s *server) hookAt(ctx context.Context, path string, line int, hook string) protocol.LocationSlice {
 	set := s.projectOf(ctx, path).loaded()
-	if set == nil {
-		return protocol.LocationSlice{}
-	}
 	for _, definition := range set.Definitions {
 		at := definition.Place("spec.hooks." + hook)
 		if at.File != path || at.Line < line || at.Line > line+2 { // The place is that of the value, which may be below.

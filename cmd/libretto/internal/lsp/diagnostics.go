@@ -12,6 +12,7 @@ import (
 	"go.lsp.dev/uri"
 
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
@@ -157,7 +158,7 @@ func namesBeside(lines text, line int, wrong string) []string {
 	for i := line; i <= line+linesOfObject && i < len(lines); i++ {
 		if column := spelling.Index(lines[i], wrong, 0); column >= 0 {
 			at, _ := cursorAt(lines, i, column)
-			m, _ := schemaAt(at, nil)
+			m, _ := schemaAt(at, &manifest.Set{})
 			return m.Names()
 		}
 	}

@@ -26,12 +26,12 @@ type project struct {
 	set atomic.Pointer[manifest.Set]
 }
 
-// loaded returns the set, or nil for no project.
+// loaded returns the set, which is empty for no project.
 func (p *project) loaded() *manifest.Set {
-	if p == nil {
-		return nil
+	if p != nil && p.set.Load() != nil {
+		return p.set.Load()
 	}
-	return p.set.Load()
+	return &manifest.Set{}
 }
 
 // projectOf returns the project that a file is of, or nil: the nearest kustomization that is made of it, or else the nearest folder above
@@ -102,7 +102,7 @@ func (s *server) load(ctx context.Context, p *project) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.loaded() == nil || len(set.Definitions) > 0 { // Else a definition is being typed, and the one before is of more use.
+	if len(p.loaded().Definitions) == 0 || len(set.Definitions) > 0 { // Else a definition is being typed, and the one before is of more use.
 		p.set.Store(set)
 	}
 	return set, nil
@@ -112,9 +112,7 @@ func (s *server) load(ctx context.Context, p *project) (*manifest.Set, error) {
 func (s *server) loadWith(ctx context.Context, p *project, overlay map[string]string) (*manifest.Set, error) {
 	options := s.options
 	options.Filenames, options.IsScript, options.Overlay = []string{p.folder}, standard.IsScript, overlay
-	if before := p.loaded(); before != nil {
-		options.Before = before.CRDs
-	}
+	options.Before = p.loaded().CRDs
 	var err error
 	if options.Scripts == nil && options.ScriptsDir == "" { // Nobody has typed what the files of a repository name.
 		if options.Within, err = manifest.BoundaryOf(filepath.Join(p.folder, "file")); err != nil {

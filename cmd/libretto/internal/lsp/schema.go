@@ -71,10 +71,7 @@ func schemaAt(at yamlCursor, set *manifest.Set) (scriptcheck.Member, bool) {
 	for _, resource := range own {
 		crds = append(crds, resource.Definition)
 	}
-	if set != nil {
-		crds = append(crds, check.CRDs(set)...)
-	}
-	return scriptcheck.New(crds...).At(schema.FromAPIVersionAndKind(at.apiVersion, at.kind), at.path...)
+	return scriptcheck.New(append(crds, check.CRDs(set)...)...).At(schema.FromAPIVersionAndKind(at.apiVersion, at.kind), at.path...)
 }
 
 // describe returns the text of a description.

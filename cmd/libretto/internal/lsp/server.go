@@ -58,9 +58,6 @@ func newServer(
 	}
 }
 
-// background runs something that the end of the session waits for.
-func (s *server) background(do func()) { s.running.Go(do) }
-
 // The commands that a client may have executed.
 const (
 	runCase = "libretto.runCase" // of the file and the line that are the arguments
@@ -168,7 +165,7 @@ func (s *server) changed(path string) {
 	if s.pending != nil {
 		s.pending.Stop()
 	}
-	s.pending = s.clock.AfterFunc(debounce, func() { s.background(s.check) })
+	s.pending = s.clock.AfterFunc(debounce, func() { s.running.Go(s.check) })
 }
 
 // check checks the projects of the files that have changed.
