@@ -86,11 +86,7 @@ func fromHere(next http.Handler) http.Handler {
 
 // isLocal reports whether a host with or without a port is this machine.
 func isLocal(host string) bool {
-	name := host
-	if without, _, err := net.SplitHostPort(host); err == nil {
-		name = without
-	}
-	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, strings.Trim(name, "[]"))
+	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, (&url.URL{Host: host}).Hostname())
 }
 
 // answer answers a request.

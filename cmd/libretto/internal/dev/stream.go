@@ -40,10 +40,7 @@ var added, modified = []byte(`{"object":{"event":"ADDED",`), []byte(`{"object":{
 
 // put sends a message, in the place of the one before with that key. One that says the same is not sent.
 func (s *stream) put(key, field string, value any) {
-	line, err := json.Marshal(map[string]any{field: value})
-	if err != nil {
-		line, _ = json.Marshal(map[string]any{"problems": []string{key + ": " + err.Error()}})
-	}
+	line, _ := json.Marshal(map[string]any{field: value}) // It has come as JSON, or is the command's own.
 	s.send(key, &message{line: append(line, '\n')})
 }
 
