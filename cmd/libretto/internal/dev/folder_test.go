@@ -249,6 +249,21 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestWithoutRoot checks which parts of a text are taken for the folder.
+func TestWithoutRoot(t *testing.T) {
+	for _, c := range []struct{ reason, root, text, want string }{
+		{"a file of it", "app", "app/a.js:1: x (app/b.js:2)", "a.js:1: x (b.js:2)"},
+		{"a folder in it has its name, or ends with it", "app", "app/app/webapp/a.js:1: x", "app/webapp/a.js:1: x"},
+		{"it is elsewhere", "/tmp/app", `"/tmp/app/a.js", and /var/tmp/app/b.js`, `"a.js", and /var/tmp/app/b.js`},
+		{"files are named without it", ".", "./a.js", "./a.js"},
+		{"there is none", "", "apps/v1 /x", "apps/v1 /x"},
+	} {
+		if got := withoutRoot(c.text, c.root); got != c.want {
+			t.Errorf("%s: %s, want %s", c.reason, got, c.want)
+		}
+	}
+}
+
 // shownProblems returns the problems that a stream has last.
 func shownProblems(t *testing.T, s *stream) []string {
 	t.Helper()

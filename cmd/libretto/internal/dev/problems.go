@@ -114,8 +114,8 @@ func (t terminal) Write(line []byte) (int, error) {
 
 // withoutRoot returns a text in which files are named as in the folder.
 func withoutRoot(text, root string) string {
-	if root == "." {
+	if root == "." || root == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, root+string(filepath.Separator), "")
+	return regexp.MustCompile(`(^|[^\w./-])`+regexp.QuoteMeta(root+string(filepath.Separator))).ReplaceAllString(text, "$1")
 }

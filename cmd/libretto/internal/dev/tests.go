@@ -79,7 +79,7 @@ func (t *tests) once(ctx context.Context) testsMessage {
 	m := newTestsMessage()
 	covered, err := t.folder.Run(ctx, func(r controllertest.Result) {
 		isFine := r.Outcome == controllertest.Passed || r.Outcome == controllertest.Skipped
-		c := testCase{File: t.relative(r.File), Line: r.Location.Line, Name: r.Name, Passed: isFine}
+		c := testCase{File: withoutRoot(r.File, t.folder.Path), Line: r.Location.Line, Name: r.Name, Passed: isFine}
 		if r.Outcome != controllertest.Passed {
 			c.Failure = withoutRoot(test.Describe(r), t.folder.Path)
 		}
@@ -90,17 +90,9 @@ func (t *tests) once(ctx context.Context) testsMessage {
 		return m
 	}
 	for _, f := range covered.Files {
-		m.Coverage[t.relative(f.Name)] = f.States()
+		m.Coverage[withoutRoot(f.Name, t.folder.Path)] = f.States()
 	}
 	return m
-}
-
-// relative returns the name of a file in the folder.
-func (t *tests) relative(name string) string {
-	if relative, err := filepath.Rel(t.folder.Path, filepath.FromSlash(name)); err == nil && filepath.IsLocal(relative) {
-		return filepath.ToSlash(relative)
-	}
-	return name
 }
 
 // exploreTimeout is how long an exploration may take.
