@@ -302,6 +302,14 @@ func TestHello(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eventually("what the folder has no more is deleted", func() bool { return s.objects["Greeting world"].Event == "DELETED" })
+	s.edits("hello.yaml", "spec.who}", "spec.whom}")
+	const finding = "hello.yaml:29:42: error: parent.spec.whom: there is no such field: did you mean who? [SchemaMismatch]"
+	s.eventually("check finds a field", func() bool { return slices.Equal(s.problems, []string{finding}) })
+	for _, said := range []string{`"problems": "` + s.folder + `/hello.yaml:29:13: `, s.folder + "/" + finding} {
+		if n := strings.Count(s.printed.String(), said); n != 1 {
+			t.Errorf("%s is said %d times in the terminal, want once", said, n)
+		}
+	}
 }
 
 // checkPass compares the pass that has created a ConfigMap.

@@ -45,7 +45,17 @@ type Finding struct {
 	Message string
 	// Detail has further lines, such as the stack of a script.
 	Detail []string
+	// isOfPlan is set for what the host warns of when it plans a definition.
+	isOfPlan bool
 }
+
+// IsRefusal reports whether the host, or the API server, refuses what the finding is about, and says so.
+func (f Finding) IsRefusal() bool {
+	return f.Severity == Error && f.Object != "" && f.Reason != reasonNoSelector
+}
+
+// IsLogged reports whether the log of a host has the finding, too.
+func (f Finding) IsLogged() bool { return f.isOfPlan || f.IsRefusal() }
 
 // Result is the result of a check.
 type Result struct {

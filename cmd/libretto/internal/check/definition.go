@@ -132,7 +132,10 @@ func fieldOf(err error) string {
 // checkPlan reports what is suspicious about an accepted definition.
 func (d *definitionCheck) checkPlan(plan *plan.Plan) {
 	for _, w := range plan.Warnings() {
-		d.reportf(Warning, w.Reason, d.fieldOfWarning(w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
+		d.add(Finding{
+			Severity: Warning, Reason: w.Reason, Location: d.object.Place(d.fieldOfWarning(w)), Object: d.name, isOfPlan: true,
+			Message: strings.TrimPrefix(w.Message, "childResources: "),
+		})
 	}
 	for _, name := range []string{"preUpdateChild", "postUpdateChild"} {
 		if _, given, _ := unstructured.NestedMap(d.object.Object, "spec", "hooks", name); given {

@@ -52,18 +52,28 @@ func (r *Result) writeText(w io.Writer, colour bool) error {
 		return colours + text + plain
 	}
 	for _, f := range r.Findings {
-		at := indented(f.Location.String())
-		if at != "" {
-			at = paint(bold, at+":") + " "
-		}
-		severity := paint(colours[f.Severity], string(f.Severity)+":")
-		message := indented(strings.Join(append([]string{f.Text()}, f.Detail...), "\n"))
-		if _, err := fmt.Fprintf(w, "%s%s %s [%s]\n", at, severity, message, f.Reason); err != nil {
+		if _, err := fmt.Fprintln(w, f.line(paint)); err != nil {
 			return err
 		}
 	}
 	_, err := fmt.Fprintln(w, r.Summary())
 	return err
+}
+
+// String returns the finding for people.
+func (f Finding) String() string {
+	return f.line(func(_, text string) string { return text })
+}
+
+// line returns the finding with its place before and its reason behind it, painted in colours.
+func (f Finding) line(paint func(colours, text string) string) string {
+	at := indented(f.Location.String())
+	if at != "" {
+		at = paint(bold, at+":") + " "
+	}
+	severity := paint(colours[f.Severity], string(f.Severity)+":")
+	message := indented(strings.Join(append([]string{f.Text()}, f.Detail...), "\n"))
+	return fmt.Sprintf("%s%s %s [%s]", at, severity, message, f.Reason)
 }
 
 // Text returns the message with the object that it is about.

@@ -183,7 +183,8 @@ func (s *session) start(ctx context.Context) (*server, error) {
 		meta: metaMessage{Live: s.isLive, Edit: s.edit && s.root != "", Version: s.Version}, root: s.root, stream: s.stream,
 		recorder: &recorder{stream: s.stream, passes: map[int64]*passDetails{}},
 		tests: &tests{
-			stream: s.stream, folder: test.Folder{Process: s.Process, Path: s.root, Engines: s.engines}, started: make(chan struct{}, 1),
+			stream: s.stream, folder: test.Folder{Process: s.Process, Path: s.root, Engines: s.engines}, isOff: s.noTests,
+			started: make(chan struct{}, 1),
 		},
 	}
 	if absolute, err := filepath.Abs(s.root); err == nil && s.root != "" {
@@ -206,16 +207,17 @@ func (s *session) start(ctx context.Context) (*server, error) {
 	all.run(ctx)
 	to.recorder.ended, to.objects = all.setFailing, all
 	a := &author{
-		stream: s.stream, problems: wrong, root: s.root, engines: s.engines, tests: to.tests, client: client, applied: map[string]*applied{},
-		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
+		problems: wrong, tests: to.tests, client: client, applied: map[string]*applied{}, isLive: s.isLive,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)), stderr: s.Stderr,
 	}
+	to.tests.check = a.check
 	if !s.isLive {
 		if err := a.createNamespace(ctx, hostNamespace); err != nil {
 			return nil, err
 		}
 	}
 	s.follow(ctx, to.recorder, a)
-	if s.root != "" && !s.noTests {
+	if s.root != "" {
 		s.running.Go(func() { to.tests.run(ctx) })
 	}
 	return to, nil

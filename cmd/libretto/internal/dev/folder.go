@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,12 +24,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/libretto-k8s/libretto/cmd/libretto/internal/crd"
+	"github.com/libretto-k8s/libretto/cmd/libretto/internal/check"
 	"github.com/libretto-k8s/libretto/cmd/libretto/internal/serve/folder"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/values/spelling"
 )
 
@@ -40,18 +40,19 @@ const establishTimeout = 5 * time.Second
 
 // author is the folder of the author: what is in it is shown, tested and applied. It is a folder.Listener.
 type author struct {
-	stream   *stream
-	problems *problems
-	root     string
-	engines  *engines.Registry
-	tests    *tests
-	client   dynamic.Interface
-	mapper   *restmapper.DeferredDiscoveryRESTMapper
+	*problems
+	tests  *tests
+	client dynamic.Interface
+	mapper *restmapper.DeferredDiscoveryRESTMapper
 	// applied are the texts of what was applied last, by object.
 	applied map[string]*applied
-
-	mu         sync.Mutex
-	unreadable bool
+	stderr  io.Writer
+	// found is what check has found last.
+	found []string
+	// isLive is set if it is not hosted.
+	isLive bool
+	// set is what the folder holds, or nil if it can't be applied.
+	set atomic.Pointer[manifest.Set]
 }
 
 // applied is an object that was applied from the folder.
@@ -67,8 +68,8 @@ type file struct {
 	Text string `json:"text"`
 }
 
-// Read shows the files, and runs the tests.
-func (a *author) Read(files map[string]string, problems []error) {
+// Read shows the files, checks them, and runs the tests.
+func (a *author) Read(files map[string]string, set *manifest.Set, problems []error) {
 	shown := []file{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		isManifest := slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
@@ -80,36 +81,52 @@ func (a *author) Read(files map[string]string, problems []error) {
 	if len(files) == 0 && len(problems) == 0 {
 		problems = []error{fmt.Errorf("%s is empty: libretto init composite NAME --dir %s writes a controller that works", a.root, a.root)}
 	}
-	a.mu.Lock()
-	a.unreadable = len(problems) > 0
-	a.mu.Unlock()
-	if len(problems) > 0 {
-		a.showProblems(problems)
+	a.show(sourceRead, problems)
+	if len(problems) == 0 {
+		a.setFiles(set)
+	} else {
+		set = nil
 	}
+	a.set.Store(set)
 	a.tests.start()
 }
 
 // Applied shows what of the folder can't be applied.
-func (a *author) Applied(problems []error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.unreadable { // Otherwise another reading has come meanwhile.
-		a.showProblems(problems)
+func (a *author) Applied(problems []error) { a.show(sourceApplied, problems) }
+
+// check shows what libretto check finds in the folder and the page has not from the host, and prints what is new and the host does not log.
+func (a *author) check(ctx context.Context) {
+	var found []string
+	if set := a.set.Load(); set != nil {
+		result, err := check.Run(ctx, set, a.engines)
+		if err != nil {
+			return // ctx has ended.
+		}
+		for _, f := range result.Findings {
+			if f.Severity == check.Note || !a.isLive && f.IsRefusal() {
+				continue
+			}
+			found = append(found, f.String())
+			if !slices.Contains(a.found, f.String()) && (a.isLive || !f.IsLogged()) {
+				fmt.Fprintln(a.stderr, f)
+			}
+		}
 	}
+	a.found = found
+	a.put(sourceCheck, found...)
 }
 
-func (a *author) showProblems(problems []error) {
+func (a *author) show(source string, problems []error) {
 	var texts []string
 	for _, problem := range problems {
 		texts = append(texts, problem.Error())
 	}
-	a.problems.put("", texts...)
+	a.put(source, texts...)
 }
 
 // Prepare applies what is neither a definition nor a ConfigMap with scripts, as far as it has changed in the folder: what somebody has
 // changed in the cluster alone stays. What the folder does not have any more is deleted.
 func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []error) {
-	a.problems.setFiles(set)
 	scripts, present := map[types.NamespacedName]bool{}, map[string]bool{}
 	for _, d := range set.Definitions { // They are applied by the host, which deletes nothing.
 		done := &applied{name: d.GetName()}
@@ -124,9 +141,6 @@ func (a *author) Prepare(ctx context.Context, set *manifest.Set) (problems []err
 	var objects []*document.Object
 	for _, definition := range set.CRDs {
 		objects = append(objects, definition.Object)
-		if outdated := crd.Outdated(definition.Location); outdated != "" {
-			problems = append(problems, fmt.Errorf("%s: %s", definition.Location, outdated))
-		}
 	}
 	for _, o := range append(objects, set.Objects...) {
 		if o.GetKind() == "ConfigMap" && scripts[types.NamespacedName{Namespace: namespaceOf(o), Name: o.GetName()}] {

@@ -78,9 +78,9 @@ func newAuthor(t *testing.T) *author {
 		t.Fatal(err)
 	}
 	return &author{
-		stream: s, problems: &problems{stream: s, root: root, engines: registry, bySource: map[string][]string{}}, root: root, engines: registry,
-		tests: &tests{started: make(chan struct{}, 1)}, client: client, applied: map[string]*applied{},
-		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)),
+		problems: &problems{stream: s, root: root, engines: registry, bySource: map[string][]string{}},
+		tests:    &tests{started: make(chan struct{}, 1)}, client: client, applied: map[string]*applied{},
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)), stderr: io.Discard,
 	}
 }
 
@@ -98,9 +98,9 @@ func (a *author) prepare(t *testing.T, files map[string]string) string {
 	if err := errors.Join(err, loadErr); err != nil {
 		t.Fatal(err)
 	}
-	a.Read(files, nil)
+	a.Read(files, set, nil)
 	a.Applied(a.Prepare(t.Context(), set))
-	return strings.Join(a.problems.bySource[""], "\n")
+	return strings.Join(slices.Concat(a.bySource[sourceRead], a.bySource[sourceApplied]), "\n")
 }
 
 const (
@@ -166,21 +166,69 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestOutdatedCRD checks that one is told of an edit of a short schema of which no CustomResourceDefinition was made.
-func TestOutdatedCRD(t *testing.T) {
+// TestCheck edits a folder, and checks what is said of it each time.
+func TestCheck(t *testing.T) {
 	a := newAuthor(t)
-	schema := "group: example.com\nkind: Box\nspec:\n  size: integer\n"
+	var printed strings.Builder
+	a.stderr = &printed
+	schema := "group: example.com\nkind: Shop\nspec:\n  size: integer\n"
 	made, err := crd.Make("schema.yaml", []byte(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{"kustomization.yaml": "resources: [crd.yaml]", "crd.yaml": string(made), "schema.yaml": schema}
-	if got := a.prepare(t, files); got != "" {
-		t.Errorf("as it was made: %s", got)
+	files := map[string]string{
+		"kustomization.yaml": "resources: [a.yaml, b.yaml, crd.yaml]", "crd.yaml": string(made), "schema.yaml": schema,
+		"a.yaml": strings.Replace(strings.Replace(shopsDefinition, "configmaps}", "pods, updateStrategy: {method: RollingInPlace}}", 1),
+			"hooks: {", "hooks: {postUpdateChild: {webhook: {url: http://a}}, ", 1),
+		"b.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: hooks, name: shops}
+data:
+  sync.js: |
+    export function sync(request) {
+      return { children: [], status: request.parent.spec.sise ? {} : {} };
+    }
+`}
+	const (
+		selector = "a.yaml:2:19: error: CompositeController shops: shops.example.com have no spec.selector in their CustomResourceDefinition, " +
+			"so that no parent can tell its children: set generateSelector: true, or add the field [NoSelector]\n"
+		plan = "a.yaml:3:69: warning: CompositeController shops: a rolling update of pods goes on to the next child whether or not the last " +
+			"one is healthy: give updateStrategy.statusChecks the conditions that a healthy one has [NoStatusChecks]\n"
+		hook = "a.yaml:4:91: warning: CompositeController shops: the hook postUpdateChild is never called, " +
+			"here as in metacontroller: leave it out [HookNotCalled]\n"
+		field    = "b.yaml:7:58: error: parent.spec.sise: there is no such field: did you mean size? [SchemaMismatch]\n"
+		outdated = "crd.yaml:1: warning: CustomResourceDefinition shops.example.com: it is not what schema.yaml says: " +
+			"libretto crd schema.yaml -o crd.yaml, in its folder [OutdatedCRD]\n"
+	)
+	for _, step := range []struct{ reason, file, old, new, shown, printed string }{
+		{"the host logs what it warns of", "b.yaml", "", "", selector + plan + hook + field, selector + hook + field},
+		{"a mistake is mended", "b.yaml", "sise", "size", selector + plan + hook, ""},
+		{"a schema is edited of which nothing was made since", "schema.yaml", "size: integer", "size: string", selector + plan + hook + outdated, outdated},
+		{"what does not load the host says", "b.yaml", "[]", "[", selector + plan + hook + outdated, ""},
+	} {
+		files[step.file] = strings.Replace(files[step.file], step.old, step.new, 1)
+		printed.Reset()
+		if got := a.prepare(t, files); got != "" {
+			t.Fatal(got)
+		}
+		a.check(t.Context())
+		if diff := cmp.Diff(step.shown, strings.Join(append(shownProblems(t, a.stream), ""), "\n")); diff != "" {
+			t.Errorf("%s: shown (-want +got):\n%s", step.reason, diff)
+		}
+		if diff := cmp.Diff(step.printed, strings.ReplaceAll(printed.String(), a.root+"/", "")); diff != "" {
+			t.Errorf("%s: printed (-want +got):\n%s", step.reason, diff)
+		}
 	}
-	files["schema.yaml"] += "  color: string\n"
-	if got := a.prepare(t, files); !strings.Contains(got, "it is not what schema.yaml says: libretto crd schema.yaml -o crd.yaml") {
-		t.Errorf("after an edit: %q", got)
+	a.Read(files, nil, []error{errors.New("a.yaml:1: it is no YAML")})
+	a.check(t.Context())
+	if diff := cmp.Diff([]string{"a.yaml:1: it is no YAML"}, shownProblems(t, a.stream)); diff != "" {
+		t.Errorf("a file can't be read (-want +got):\n%s", diff)
+	}
+	a.isLive = true
+	a.prepare(t, files)
+	a.check(t.Context())
+	if got := shownProblems(t, a.stream); len(got) != 5 || !strings.HasSuffix(got[3], "[ScriptInvalid]") {
+		t.Errorf("no host says it: %q", got)
 	}
 }
 
@@ -227,12 +275,12 @@ func (a *author) preparePlaces(t *testing.T) {
 func TestProblems(t *testing.T) {
 	a := newAuthor(t)
 	a.preparePlaces(t)
-	a.problems.put("uid", "CompositeController shops: ConfigMap hooks/shops: sync.js:2:1: unexpected b\nConfigMap hooks/lib: lib/f.js:1: what\n"+
+	a.put("uid", "CompositeController shops: ConfigMap hooks/shops: sync.js:2:1: unexpected b\nConfigMap hooks/lib: lib/f.js:1: what\n"+
 		"revision a goes on serving",
 		"CompositeController shops: ConfigMap hooks/gone: gone/f.js:1:1: whatever",
 		"DecoratorController inline: hook sync: inline-sync.js:2:1: unexpected b",
 		"CompositeController shops: spec.hooks.sync: it is missing", "CompositeController other: whatever")
-	a.problems.put("", a.root+"/c.yaml:1: it can't be read")
+	a.put(sourceRead, a.root+"/c.yaml:1: it can't be read")
 	want := []string{
 		"c.yaml:1: it can't be read", "b.yaml:7:5: CompositeController shops: unexpected b\nf.js:1: what\nrevision a goes on serving",
 		"a.yaml:1:1: CompositeController shops: ConfigMap hooks/gone: gone/f.js:1:1: whatever",
@@ -242,9 +290,9 @@ func TestProblems(t *testing.T) {
 	if diff := cmp.Diff(want, shownProblems(t, a.stream)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	a.problems.put("uid")
-	a.Read(map[string]string{}, nil)
-	if got := a.problems.bySource[""]; len(got) != 1 || !strings.Contains(got[0], "libretto init") {
+	a.put("uid")
+	a.Read(map[string]string{}, nil, nil)
+	if got := a.bySource[sourceRead]; len(got) != 1 || !strings.Contains(got[0], "libretto init") {
 		t.Errorf("an empty folder: %q", got)
 	}
 }

@@ -27,9 +27,12 @@ type problems struct {
 	// files has the definitions, once they were read, and locators the places in their scripts, as far as somebody has asked.
 	files    *manifest.Set
 	locators map[*document.Object]check.Locator
-	// bySource are the problems of the folder, whose name is empty, and of definitions.
+	// bySource are the problems of the folder, of definitions, and of what can't be listed.
 	bySource map[string][]string
 }
+
+// The sources of problems of the folder: why it can't be read, what can't be applied, and what libretto check finds.
+const sourceRead, sourceApplied, sourceCheck = "", "applied", "check"
 
 // afterName matches a place that follows the definition and the hook that a problem is about.
 var afterName = regexp.MustCompile(`^(\w+ \S+: (?:hook \w+: )?)(\S+): `)

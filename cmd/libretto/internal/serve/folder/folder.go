@@ -45,8 +45,8 @@ type Config struct {
 
 // Listener is told of a folder, by two goroutines: that of Follow, and that of Apply.
 type Listener interface {
-	// Read is called with the files of the folder whenever they have changed, and why they can't be applied, if they can't.
-	Read(files map[string]string, problems []error)
+	// Read is called with the files of the folder whenever they have changed, what they hold, and why they can't be applied, if they can't.
+	Read(files map[string]string, set *manifest.Set, problems []error)
 	// Prepare is called before what the folder holds is applied. It returns problems, with which it is tried again.
 	Prepare(ctx context.Context, set *manifest.Set) []error
 	// Applied is called after that, with the problems of Prepare and with why definitions are not applied.
@@ -118,7 +118,7 @@ func (f *Folder) read(ctx context.Context, seen directory.Contents) {
 	}
 	f.problems.Set(float64(len(problems)))
 	if f.config.Listener != nil {
-		f.config.Listener.Read(seen.Files, problems)
+		f.config.Listener.Read(seen.Files, set, problems)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -163,8 +163,8 @@ func (h *harness) takeApplied() []string {
 // refusing is a listener that can't apply its part.
 type refusing struct{}
 
-func (refusing) Read(map[string]string, []error) {}
-func (refusing) Applied([]error)                 {}
+func (refusing) Read(map[string]string, *manifest.Set, []error) {}
+func (refusing) Applied([]error)                                {}
 func (refusing) Prepare(context.Context, *manifest.Set) []error {
 	return []error{errors.New("b.yaml:1:1: no such kind")}
 }
