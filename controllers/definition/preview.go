@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition/hooks"
@@ -297,13 +296,9 @@ func (r *Reconciler) previewWebhooks(ctx context.Context, s *runtimeState, own *
 
 // remedyOf returns what to do about hooks that are held.
 func remedyOf(s *runtimeState, state scripts.State, id string) string {
-	newest, after := s.latest(), state.RepeatAfter
-	if newest != nil && newest.plan.CallsWebhooks() {
-		after = scripts.PreviewInterval
-	}
-	again, others := "", ""
-	if after > 0 {
-		again = fmt.Sprintf("it is previewed again every %s; ", duration.HumanDuration(after))
+	newest, again, others := s.latest(), "", ""
+	if state.RepeatAfter > 0 || newest != nil && newest.plan.CallsWebhooks() { // The time itself would make each preview another message.
+		again = fmt.Sprintf("it is previewed again, at most every %s; ", scripts.PreviewInterval)
 	}
 	if newest != nil && newest.hooks.Tree == nil {
 		return again + "correct the server or the definition, or let it through: " + rollout.ApproveCommands(s.object, id, "")

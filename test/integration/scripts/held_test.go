@@ -152,7 +152,7 @@ func TestHeldForParent(t *testing.T) {
   const child`, 1)
 	applyFiles(e, "hooks", "sync.js", demanding)
 	e.WaitForCondition(definition, "Progressing", "False", "Held", "1 of 3 parents that succeed now would fail, first Thing ", "no team",
-		"it is previewed again every 30s; correct the scripts, or let it through")
+		"it is previewed again, at most every 30s; correct the scripts, or let it through")
 	e.Patch(e.Things(), "b", `{"spec": {"team": "ours"}}`)
 	cluster.Eventually(t, 2*scripts.PreviewInterval, func() error { return env.HasField("two", "data", "value")(e.Get(env.ConfigMaps, "b-1")) })
 	e.WaitForCondition(definition, "Progressing", "True", "Serving")
