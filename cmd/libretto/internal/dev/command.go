@@ -122,7 +122,7 @@ func run(ctx context.Context, w cli.Process, o *options, args []string) error {
 	ctx, s.fail = context.WithCancelCause(ctx)
 	defer s.running.Wait()
 	defer s.fail(nil)
-	if err := s.listen(ctx); err != nil {
+	if err := s.listen(ctx); err != nil && ctx.Err() == nil {
 		return cli.Cannot(err)
 	}
 	<-ctx.Done()
@@ -292,12 +292,16 @@ func (s *session) print(port int) error {
 // writeKubeconfig writes a kubeconfig, which is the same for each use of a port: shells that were told of it reach the next one, too.
 func writeKubeconfig(address string, port int) (string, error) {
 	folder, err := os.UserCacheDir()
-	if err != nil { // Nobody else may have made it.
+	if err == nil {
+		folder = filepath.Join(folder, "libretto")
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err != nil { // Nobody else may have made the folder in its place.
 		if folder, err = os.MkdirTemp("", "libretto-"); err != nil {
 			return "", err
 		}
 	}
-	path := filepath.Join(folder, "libretto", fmt.Sprintf("dev-%d.kubeconfig", port))
+	path := filepath.Join(folder, fmt.Sprintf("dev-%d.kubeconfig", port))
 	const name = "libretto-dev"
 	return path, clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: address}},
