@@ -170,3 +170,19 @@ func TestChangedMeanwhile(t *testing.T) {
 	p.click(".file button", "Save") // Once more, as one who knows.
 	p.shows(".toast", "Saved sync.js")
 }
+
+// TestLargeObject shows the beginning of an object with more lines than a browser can draw, as it is and as it was written.
+func TestLargeObject(t *testing.T) {
+	large := catSet("tabby", 2)
+	large["status"] = object{"numbers": make([]int, 60_000)}
+	b := newBackend(t, definition(), sent("ADDED", "parent", "ready", "", "", large), object{"synced": true})
+	b.details["1"] = object{"id": 1, "time": at(0), "durationMillis": 1, "definition": "CompositeController catset",
+		"parent": object{"kind": "CatSet", "name": "tabby"},
+		"writes": []object{{"verb": "create", "kind": "CatSet", "name": "tabby", "after": large}}}
+	p := open(t, b.URL, 1280, 800)
+	p.click(".node.parent", "tabby")
+	p.shows(".panel .line.cut", "more lines")
+	value[chromedp.Void](p, `{ location.hash = "#passes/1"; }`)
+	p.shows(".write .line.cut", "more lines")
+	p.wait(`document.querySelectorAll("*").length < 100_000`)
+}

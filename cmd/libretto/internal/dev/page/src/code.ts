@@ -93,10 +93,14 @@ export function code(path: string, text: string, mark: (line: number) => string 
   }));
 }
 
+/** Draws lines, not more than a browser can take: the elements of an object of 1 MB keep it for seconds. */
+const most = 5000, drawn = <T>(lines: T[], draw: (line: T, i: number) => HTMLElement) =>
+  [lines.slice(0, most).map(draw), lines.length > most && h("div.line.cut", null, `⋯ ${lines.length - most} more lines`)];
+
 /** Returns a value as YAML. Lines of which mark returns a class have it. */
 export function yaml(value: unknown, label: string, mark: (line: Line, i: number) => string | undefined = () => undefined,
   path = ""): HTMLElement {
-  return h("pre.code", { tabindex: "0", "aria-label": label }, print(value, path).map((line, i) => {
+  return h("pre.code", { tabindex: "0", "aria-label": label }, drawn(print(value, path), (line, i) => {
     const kind = mark(line, i);
     return h("div.line" + (kind ? "." + kind : ""), null, h("code", null, ...yamlLine(line.text)));
   }));
@@ -109,7 +113,7 @@ export function valueDiff(before: unknown, after: unknown): HTMLElement {
 }
 
 const unified = (changes: (Change | number)[], line: (text: string) => (Node | string)[]): HTMLElement =>
-  h("pre.code.diff", { tabindex: "0", "aria-label": "what changes" }, changes.map((c) =>
+  h("pre.code.diff", { tabindex: "0", "aria-label": "what changes" }, drawn(changes, (c) =>
     typeof c === "number" ? h("div.line.cut", null, `⋯ ${c} unchanged`)
       : h("div.line" + classOf(c), null, h("span.op", null, c.op), h("code", null, ...line(c.text)))));
 
