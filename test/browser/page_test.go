@@ -410,6 +410,11 @@ func TestProblems(t *testing.T) {
 	p.shows(".file .line.here", "Math.floor")
 	p.click("button", "Run again")
 	p.wait(`performance.getEntriesByType("resource").some((r) => r.name.endsWith("/dev/v1/tests"))`)
+	warning := "team/definition.yaml:3:1: warning: CompositeController team: hook finalize is never called [HookUnused]"
+	b.send(object{"problems": []string{warning, "sync.js:4:9: SyntaxError: unexpected token"}})
+	p.shows(".banner.failing", "2 problems in the folder")
+	b.send(object{"problems": []string{warning}})
+	p.shows(".banner.waiting", "1 warning in the folder")
 	b.send(object{"problems": []string{}})
 	p.wait(`!document.querySelector(".banner").firstChild`)
 }

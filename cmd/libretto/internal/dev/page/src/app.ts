@@ -91,9 +91,10 @@ export function start(root: HTMLElement, backend: Backend): void {
   }
 
   function drawBanner(): void {
-    const { problems } = model;
-    fill(banner, problems.length > 0 && [icon("s-failing"), h("div.grow", null,
-      h("b", null, plural(problems.length, "problem") + (model.meta.folder ? " in the folder" : "")), h("ul", null, problems.map((p) => {
+    const { problems } = model, warns = problems.every((p) => /^(\S+ )?warning: /.test(p)); // As check writes them.
+    banner.className = warns ? "banner waiting" : "banner failing";
+    fill(banner, problems.length > 0 && [icon(warns ? "s-waiting" : "s-failing"), h("div.grow", null,
+      h("b", null, plural(problems.length, warns ? "warning" : "problem") + (model.meta.folder ? " in the folder" : "")), h("ul", null, problems.map((p) => {
       const [, file, line, text] = /^(\S+?):(\d+)(?::\d+)?: ?([^]*)$/.exec(p) ?? [];
       return h("li", null, file ? [h("a", { href: `#tests/${encodeURIComponent(`${file}:${line}`)}` }, `${file}:${line}`), " " + text] : p);
     })))]);
