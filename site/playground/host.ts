@@ -3,7 +3,10 @@ import type { Backend } from "../../cmd/libretto/internal/dev/page/src/backend.t
 
 export type Texts = Record<string, string>;
 
-/** How long the worker may not answer: a script without end keeps it from that. Compiling and the start are not counted. */
+/**
+ * How long the worker may not answer: a script without end keeps it from that. Compiling and the start are not counted. On a slow machine
+ * it is twice as long as the start takes.
+ */
 const patience = 10_000;
 
 export class Host implements Backend {
@@ -14,6 +17,8 @@ export class Host implements Backend {
   private starts = 0;
   private ready = Promise.withResolvers<void>();
   private ponged = 0; // Or when it was ready.
+  private began = 0;
+  private patience = patience;
   private module?: Promise<WebAssembly.Module>;
   private exec?: Promise<string>;
 
@@ -35,6 +40,7 @@ export class Host implements Backend {
       const [module, exec] = await Promise.all([this.module, this.exec]);
       if (start !== this.starts) return; // It was begun again meanwhile.
       this.say("The host starts", "progress");
+      this.began = performance.now();
       const worker = this.worker = new Worker(this.base + "worker.js", { type: "module" });
       worker.onmessage = ({ data }) => worker === this.worker && this.take(data);
       worker.onerror = () => worker === this.worker && this.take({ failed: "its worker can't be loaded" });
@@ -88,6 +94,7 @@ export class Host implements Backend {
   private take(data: any): void {
     if (data.ready) {
       this.ponged = performance.now();
+      this.patience = Math.max(patience, 2 * (this.ponged - this.began));
       this.say("", "ready");
       for (const s of this.streams) this.begin(s);
       this.ready.resolve();
@@ -111,9 +118,9 @@ export class Host implements Backend {
     this.watched = now;
     if (!this.ponged) return;
     if (late) this.ponged = now;
-    if (now - this.ponged > patience) {
+    if (now - this.ponged > this.patience) {
       this.stop();
-      this.say("The host did not answer for 10 s, as for a script without end, and was stopped. It starts again when you edit a file", "stopped");
+      this.say(`The host did not answer for ${Math.round(this.patience / 1000)} s, as for a script without end, and was stopped. It starts again when you edit a file`, "stopped");
       return;
     }
     this.worker?.postMessage({ ping: 1 });

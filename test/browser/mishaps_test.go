@@ -186,3 +186,30 @@ func TestLargeObject(t *testing.T) {
 	p.shows(".write .line.cut", "more lines")
 	p.wait(`document.querySelectorAll("*").length < 100_000`)
 }
+
+// slowWorker is a host that takes six seconds to start and is then busy for eleven, as on a slow machine.
+const slowWorker = `
+let busy = true;
+onmessage = ({ data }) => {
+	if (data.start) setTimeout(() => { postMessage({ ready: true }); setTimeout(() => {
+		busy = false;
+		postMessage({ message: '{"problems": ["it was read"]}' });
+	}, 11_000); }, 6000);
+	else if (data.ping && !busy) postMessage({ pong: 1 });
+};`
+
+// TestSlowMachine does not take a host that is slow from its start for one that has a script without end.
+func TestSlowMachine(t *testing.T) {
+	playground(t)
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServer(http.Dir("../../bin/site/playground")))
+	mux.HandleFunc("/worker.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		_, _ = w.Write([]byte(slowWorker)) // A browser that has gone needs no worker.
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	p := openFor(t, 2*time.Minute, server.URL, 1440, 900)
+	p.patient(`document.querySelector(".banner")?.textContent.includes("it was read") || Boolean(document.querySelector(".host-state.stopped"))`)
+	p.wait(`!document.querySelector(".host-state.stopped")`)
+}
