@@ -212,4 +212,9 @@ func TestSlowMachine(t *testing.T) {
 	p := openFor(t, 2*time.Minute, server.URL, 1440, 900)
 	p.patient(`document.querySelector(".banner")?.textContent.includes("it was read") || Boolean(document.querySelector(".host-state.stopped"))`)
 	p.wait(`!document.querySelector(".host-state.stopped")`)
+	p.pick("new/composite-js") // What the host was asked and has not answered concerns nobody any more.
+	p.shows(".file", "sync.js")
+	if said := value[string](p, `document.querySelector(".toasts").textContent`); said != "" {
+		t.Errorf("the page says %q", said)
+	}
 }

@@ -144,7 +144,7 @@ export function start(root: HTMLElement, backend: Backend): void {
     folder.title = meta.version;
     route();
     for (const topic of all) changed(topic);
-  }, sayError);
+  }, (error) => model.connected && sayError(error));
   backend.stream("/dev/v1/stream", (message) => { model.take(message); if (message.connected) readMeta(); });
 }
 
