@@ -38,7 +38,15 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespac
 // reload loads the page again, as a user does.
 func (p tab) reload() {
 	p.t.Helper()
-	p.do(chromedp.Reload())
+	value[chromedp.Void](p, `{ window.isOld = true; location.reload(); }`)
+	for isOld := true; isOld; {
+		switch now, err := chromedp.Run(p, chromedp.Evaluate[bool](`window.isOld === true`)); {
+		case err == nil:
+			isOld = now
+		case p.Err() != nil: // Otherwise there is no page between the two.
+			p.t.Fatal(err)
+		}
+	}
 }
 
 // TestLinks opens links that were cut, or that somebody has made in bad faith, and then one that is good, in a page that is open.
