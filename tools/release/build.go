@@ -13,7 +13,8 @@ import (
 // names are the programs of a release. The host comes first.
 var names = []string{"libretto", "libretto-worker"}
 
-// build builds the programs of the checkout for some platforms, with their licenses beside them. They do not depend on where the checkout is.
+// build builds the programs of the checkout for some platforms, with their licenses beside them. They do not depend on where the checkout
+// is.
 func build(ctx context.Context, root, version string, c commit, programs string, platforms []platform) error {
 	programs, err := filepath.Abs(programs)
 	if err != nil {

@@ -128,8 +128,8 @@ func certificates() []entry {
 // docFolder is the folder of the image with the licenses.
 const docFolder = "usr/share/doc/libretto/"
 
-// programsOf returns the programs of a folder, and their licenses. Metacontroller's manifests look for the link, and under that name the program serves without
-// a command.
+// programsOf returns the programs of a folder, and their licenses. Metacontroller's manifests look for the link, and under that name the
+// program serves without a command.
 func programsOf(folder string) []entry {
 	entries := []entry{{name: "usr/", mode: 0o755}, {name: "usr/bin/", mode: 0o755}}
 	for _, name := range names {
