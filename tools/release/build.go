@@ -20,10 +20,6 @@ func build(ctx context.Context, root, version string, c commit, programs string,
 	if err != nil {
 		return err
 	}
-	license, err := os.ReadFile(filepath.Join(root, licenseName))
-	if err != nil {
-		return err
-	}
 	if err := os.RemoveAll(programs); err != nil {
 		return err
 	}
@@ -38,14 +34,8 @@ func build(ctx context.Context, root, version string, c commit, programs string,
 		if err := command.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", p, err)
 		}
-		licenses, err := licensesOf(ctx, root, p)
-		if err != nil {
-			return fmt.Errorf("licenses of %s: %w", p, err)
-		}
-		for name, text := range map[string][]byte{licenseName: license, licensesName: licenses} {
-			if err := os.WriteFile(filepath.Join(folder, name), text, 0o644); err != nil {
-				return err
-			}
+		if err := writeLicenses(ctx, root, p, folder); err != nil {
+			return err
 		}
 	}
 	return nil

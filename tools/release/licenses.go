@@ -54,6 +54,22 @@ func licensesOf(ctx context.Context, root string, p platform) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
+// writeLicenses writes the licenses of the programs of a platform beside them, from the checkout.
+func writeLicenses(ctx context.Context, root string, p platform, folder string) error {
+	own, err := os.ReadFile(filepath.Join(root, licenseName))
+	if err != nil {
+		return err
+	}
+	others, err := licensesOf(ctx, root, p)
+	if err != nil {
+		return fmt.Errorf("licenses of %s: %w", p, err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, licenseName), own, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, licensesName), others, 0o644)
+}
+
 // licenseEntries returns the files with licenses of a folder, as entries in another one.
 func licenseEntries(folder, to string) []entry {
 	var entries []entry

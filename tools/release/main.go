@@ -49,6 +49,11 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		if err != nil {
 			return err
 		}
+		for _, p := range platforms {
+			if err := writeLicenses(ctx, ".", p, p.folder(args[2])); err != nil {
+				return err
+			}
+		}
 		return printDigest(out, args[3])(writeLayout(args[1], c, args[2], args[3], platforms))
 	case len(args) == 3 && args[0] == "push":
 		return push(ctx, out, args[1], args[2])
