@@ -32,7 +32,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		defer inner.Body.Close()
 		t.handler.ServeHTTP(w, inner)
 		w.WriteHeader(http.StatusOK)
-		write.Close()
+		write.CloseWithError(context.Cause(ctx)) // Who has ended the request must not take what there is for the whole.
 	}()
 	select {
 	case <-w.started:
