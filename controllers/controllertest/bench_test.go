@@ -4,8 +4,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/tools/txtar"
 )
 
 // BenchmarkCase runs a case of a small JavaScript hook: set-up, three passes, comparison.
@@ -15,11 +13,7 @@ func BenchmarkCase(b *testing.B) { benchmark(b, "testdata/basics.txtar", "makes 
 func BenchmarkHook(b *testing.B) { benchmark(b, "testdata/hooks.txtar", "customize alone") }
 
 func benchmark(b *testing.B, file, name string) {
-	parsed, err := txtar.ParseFile(file)
-	if err != nil {
-		b.Fatal(err)
-	}
-	a := &archive{parsed, file}
+	a := openArchive(b, file)
 	registry := newRegistry(b)
 	subject := a.subject(b, registry)
 	f, problems := Parse("x_test.yaml", a.file("x_test.yaml"))

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 )
 
 const goldenCase = `
@@ -43,11 +42,7 @@ const goldenText = `- step: 1
 
 // TestGolden checks that a golden file is written, that what happens is equal to it, and that a part of a text is kept.
 func TestGolden(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/basics.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry := &archive{parsed, ""}, newRegistry(t)
+	a, registry := openArchive(t, "testdata/basics.txtar"), newRegistry(t)
 	golden := ""
 	known := ""
 	run := func(write bool) Result {
@@ -108,11 +103,7 @@ func TestGolden(t *testing.T) {
 
 // TestGoldenSecret checks that a golden file shows that a secret has changed, and nothing of its value.
 func TestGoldenSecret(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/checks.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry, golden := &archive{parsed, ""}, newRegistry(t), ""
+	a, registry, golden := openArchive(t, "testdata/checks.txtar"), newRegistry(t), ""
 	f, problems := Parse("x_test.yaml", []byte(`
 apiVersion: libretto.dev/v1alpha1
 kind: ControllerTest
@@ -186,11 +177,7 @@ const snapshotText = `- apiVersion: v1
 
 // TestSnapshot checks that the files of a step and of a hook are written, and compared.
 func TestSnapshot(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/basics.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry, files := &archive{parsed, ""}, newRegistry(t), map[string]string{}
+	a, registry, files := openArchive(t, "testdata/basics.txtar"), newRegistry(t), map[string]string{}
 	run := func(write bool) (all []Result) {
 		t.Helper()
 		s := a.subject(t, registry)
@@ -266,11 +253,7 @@ status:
 
 // TestSnapshotSecret checks that a snapshot has no values of Secrets.
 func TestSnapshotSecret(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/checks.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry, snapshot := &archive{parsed, ""}, newRegistry(t), ""
+	a, registry, snapshot := openArchive(t, "testdata/checks.txtar"), newRegistry(t), ""
 	f, problems := Parse("x_test.yaml", []byte(`
 apiVersion: libretto.dev/v1alpha1
 kind: ControllerTest

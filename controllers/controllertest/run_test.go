@@ -35,6 +35,15 @@ type archive struct {
 	path string
 }
 
+func openArchive(tb testing.TB, path string) *archive {
+	tb.Helper()
+	parsed, err := txtar.ParseFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &archive{parsed, path}
+}
+
 func (a *archive) file(name string) []byte {
 	for _, f := range a.Files {
 		if f.Name == name {
@@ -112,11 +121,7 @@ func TestFiles(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			parsed, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a := &archive{parsed, file}
+			a := openArchive(t, file)
 			got := a.run(t, registry)
 			if *update {
 				a.rewrite(t, "result.txt", got)
@@ -188,11 +193,7 @@ func writeResult(b *bytes.Buffer, r Result) {
 
 // TestParallel runs the same case several times at once on one subject.
 func TestParallel(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/basics.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry := &archive{parsed, ""}, newRegistry(t)
+	a, registry := openArchive(t, "testdata/basics.txtar"), newRegistry(t)
 	subject := a.subject(t, registry)
 	f, _ := Parse("x_test.yaml", a.file("x_test.yaml"))
 	test := f.Tests[0]
@@ -220,11 +221,7 @@ func TestParallel(t *testing.T) {
 
 // TestDefineIsOfTheCase checks that a step with another definition leaves the one of other cases alone.
 func TestDefineIsOfTheCase(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/checks.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry := &archive{parsed, ""}, newRegistry(t)
+	a, registry := openArchive(t, "testdata/checks.txtar"), newRegistry(t)
 	subject := a.subject(t, registry)
 	f, _ := Parse("x_test.yaml", a.file("x_test.yaml"))
 	test, defines := f.Tests[0], 0
@@ -252,11 +249,7 @@ func TestDefineIsOfTheCase(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	registry := newRegistry(t)
 	for _, name := range []string{"basics", "faults", "checks", "silence"} {
-		parsed, err := txtar.ParseFile("testdata/" + name + ".txtar")
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := &archive{parsed, ""}
+		a := openArchive(t, "testdata/"+name+".txtar")
 		a.run(t, registry) // The processes that run scripts stay.
 		before := runtime.NumGoroutine()
 		a.run(t, registry)
@@ -272,11 +265,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // TestEndless checks that a case ends with its context, and that it is an error of the case.
 func TestEndless(t *testing.T) {
-	parsed, err := txtar.ParseFile("testdata/checks.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, registry := &archive{parsed, ""}, newRegistry(t)
+	a, registry := openArchive(t, "testdata/checks.txtar"), newRegistry(t)
 	f, _ := Parse("x_test.yaml", []byte(header+`
 given: [{apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop}, spec: {mode: flips}}]
 cases: [{name: "for ever", steps: [`+strings.TrimSuffix(strings.Repeat("{passes: 1000}, ", maxSteps), ", ")+"]}]\n"))
