@@ -26,11 +26,8 @@ func build(ctx context.Context, root, version string, c commit, programs string,
 	for _, p := range platforms {
 		fmt.Fprintln(os.Stderr, "building", p)
 		folder := p.folder(programs)
-		command := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), "build", "-trimpath", "-buildvcs=false",
+		command := goCommand(ctx, root, p, "build", "-trimpath", "-buildvcs=false",
 			"-ldflags=-s -w -X main.version="+version+" -X main.commit="+c.revision, "-o", folder+string(filepath.Separator), "./cmd/...")
-		command.Dir = root
-		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch)
-		command.Stderr = os.Stderr
 		if err := command.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", p, err)
 		}
@@ -39,6 +36,14 @@ func build(ctx context.Context, root, version string, c commit, programs string,
 		}
 	}
 	return nil
+}
+
+// goCommand returns the go command in the checkout, for a platform.
+func goCommand(ctx context.Context, root string, p platform, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), args...)
+	command.Dir, command.Stderr = root, os.Stderr
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch)
+	return command
 }
 
 // commit is what programs are built from.

@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,11 +22,8 @@ var isLicense = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
 // licensesOf returns the licenses of Go and of all modules that the programs of a platform are made of. Each text is there once, below the
 // names of those that it is of.
 func licensesOf(ctx context.Context, root string, p platform) ([]byte, error) {
-	command := exec.CommandContext(ctx, cmp.Or(os.Getenv("GO"), "go"), "list", "-deps",
-		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}{{if eq .ImportPath `runtime`}}Go\t{{.Root}}{{end}}", "./cmd/...")
-	command.Dir, command.Stderr = root, os.Stderr
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Arch)
-	out, err := command.Output()
+	const each = "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}{{if eq .ImportPath `runtime`}}Go\t{{.Root}}{{end}}"
+	out, err := goCommand(ctx, root, p, "list", "-deps", "-f", each, "./cmd/...").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
