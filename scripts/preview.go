@@ -95,12 +95,12 @@ type pendingPreview struct {
 	// candidate is the last revision that was previewed and did not take over, or nil, and last what its preview came to.
 	candidate *Revision
 	last      Preview
-	// again is when it is previewed again, or zero.
-	again time.Time
+	// dueAt is when it is previewed again, or zero.
+	dueAt time.Time
 }
 
 // isDue reports whether it is time for another preview.
-func (p *pendingPreview) isDue() bool { return !p.again.IsZero() && !time.Now().Before(p.again) }
+func (p *pendingPreview) isDue() bool { return !p.dueAt.IsZero() && !time.Now().Before(p.dueAt) }
 
 // previewInputs are what the preview of a tree depends on besides the text.
 type previewInputs struct {
@@ -172,7 +172,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		}
 	}
 	if pending := &t.previews.pending; pending.candidate == r && !pending.last.Later && !pending.isDue() && !again {
-		return t.previews.pending.last, true
+		return pending.last, true
 	}
 	began := time.Now()
 	previewing, span := tracing.Start(ctx, tracing.Preview, trace.SpanKindInternal)
@@ -194,7 +194,7 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 	if p.Later || p.Held != "" {
 		t.previews.pending = pendingPreview{candidate: r, last: p}
 		if p.RepeatAfter > 0 {
-			t.previews.pending.again = time.Now().Add(p.RepeatAfter)
+			t.previews.pending.dueAt = time.Now().Add(p.RepeatAfter)
 		}
 	}
 	if !p.Later {

@@ -98,26 +98,27 @@ func (t *Tree) isUnsettled(bad bool) bool {
 
 // lookAgain returns a channel that receives when it is time to look at the sources and at the archive, or to preview, again, or nil.
 func (t *Tree) lookAgain() <-chan time.Time {
-	again := t.settling.again
+	restoring, pending := t.restored.again, &t.previews.pending
+	if soon := time.Now().Add(restoreRetry); !restoring.IsZero() && restoring.Before(soon) { // It was not asked this time.
+		restoring = soon
+	}
+	if pending.isDue() { // The sources hold something else.
+		pending.dueAt = time.Now().Add(PreviewInterval)
+	}
+	again := earliest(t.settling.again, restoring, pending.dueAt)
 	t.settling.again = time.Time{}
-	if restoring := t.restored.again; !restoring.IsZero() {
-		if soon := time.Now().Add(restoreRetry); restoring.Before(soon) { // It was not asked this time.
-			restoring = soon
-		}
-		if again.IsZero() || restoring.Before(again) {
-			again = restoring
-		}
-	}
-	if pending := &t.previews.pending; !pending.again.IsZero() {
-		if pending.isDue() { // The sources hold something else.
-			pending.again = time.Now().Add(PreviewInterval)
-		}
-		if again.IsZero() || pending.again.Before(again) {
-			again = pending.again
-		}
-	}
 	if again.IsZero() {
 		return nil
 	}
 	return time.After(time.Until(again))
+}
+
+// earliest returns the earliest of some times, of which zero is none.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, at := range times {
+		if first.IsZero() || !at.IsZero() && at.Before(first) {
+			first = at
+		}
+	}
+	return first
 }
